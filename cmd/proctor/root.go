@@ -1,0 +1,73 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/cobra"
+)
+
+// Exit statuses of every subcommand.
+const (
+	exitDone   = 0 // done
+	exitFailed = 1 // what was asked about failed: findings, failing validation, unresolved
+	exitUsage  = 2 // usage or bad input
+	exitInfra  = 3 // infrastructure: no daemon, no server, a full disk
+)
+
+// exitError carries the exit status that an error stands for. An empty message prints nothing.
+type exitError struct {
+	status int
+	err    error
+}
+
+func (e *exitError) Error() string { return e.err.Error() }
+func (e *exitError) Unwrap() error { return e.err }
+
+// failed, usage and infra give err the exit status that its name says.
+func failed(err error) error { return &exitError{exitFailed, err} }
+func usage(err error) error  { return &exitError{exitUsage, err} }
+func infra(err error) error  { return &exitError{exitInfra, err} }
+
+// errSilent is for a command that has already printed what is wrong.
+var errSilent = errors.New("")
+
+// run executes the command line and gives the exit status.
+func run(args []string) int {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	root := newRoot()
+	root.SetArgs(args)
+	err := root.ExecuteContext(ctx)
+	if err == nil {
+		return exitDone
+	}
+	if msg := err.Error(); msg != "" {
+		fmt.Fprintln(os.Stderr, "proctor: "+msg)
+	}
+	var e *exitError
+	if errors.As(err, &e) {
+		return e.status
+	}
+	return exitUsage
+}
+
+// newRoot builds the command tree: one file per subcommand, each with a new<Name> function.
+func newRoot() *cobra.Command {
+	root := &cobra.Command{
+		Use:           "proctor",
+		Short:         "A sandboxed rollout environment for coding agents with online anti-cheat",
+		SilenceUsage:  true,
+		SilenceErrors: true,
+		Long: `Proctor runs coding agents in Docker sandboxes behind an HTTP tool endpoint, and answers
+cheating calls with decoys instead of ending the rollout.
+
+Exit status: 0 done, 1 what was asked about failed, 2 usage or bad input, 3 infrastructure.`,
+	}
+	root.AddCommand(newVersion())
+	return root
+}

@@ -1,0 +1,35 @@
+// Package decoy answers a blocked call with what the cleanest environment would have said: in that
+// program's own words and exit code, and consistently for the rest of the rollout.
+package decoy
+
+import (
+	"time"
+
+	"proctor/rules"
+	"proctor/sandbox"
+)
+
+// Request is a call that is to be blocked, or one that touches what an earlier decoy denied.
+type Request struct {
+	Ordinal int
+	Tool    string
+	Call    sandbox.Call
+	Event   rules.Event
+	Hits    []rules.Hit // those that were confirmed; empty where only the memory speaks
+}
+
+// Answer is what the agent is to be shown. Exactly one of two kinds:
+//
+//   - Run is true: Command is typed into the persistent shell in place of the agent's, and its
+//     result, passed through Rewrite where that is set, is the observation. So are surgical decoys
+//     and filtered real runs made; shell state ($?, cwd, variables) stays true.
+//   - Run is false: Result is the observation; nothing is run.
+type Answer struct {
+	Family  string // "no-such-file", "bad-revision", "network-unreachable", ...: recorded, never shown
+	Action  string // "decoyed" or "filtered"
+	Run     bool
+	Command string
+	Rewrite func(sandbox.Result) sandbox.Result
+	Result  sandbox.Result
+	Delay   time.Duration // how long such a program would have run; added where nothing is run
+}

@@ -1,0 +1,137 @@
+package rules
+
+// Event holds the facts of one call after normalisation; what rules match on. Everything in it is
+// bounded by the normaliser, and what it could not resolve is marked opaque, never guessed.
+type Event struct {
+	Call     CallFacts    `json:"call"`
+	Commands []Command    `json:"command,omitempty"`
+	Files    []File       `json:"file,omitempty"`
+	Scripts  []Script     `json:"script,omitempty"`
+	Packages []Package    `json:"package,omitempty"`
+	Result   *ResultFacts `json:"result,omitempty"` // second phase only
+	Opaque   bool         `json:"opaque,omitempty"` // part of the call was not parsed or not resolved
+	Notes    []string     `json:"notes,omitempty"`  // why, in words
+}
+
+// CallFacts is the call as the agent made it.
+type CallFacts struct {
+	Tool string `json:"tool"`
+	Text string `json:"text"` // the command, or the file tool's path and texts, joined by newlines
+	Cwd  string `json:"cwd"`
+}
+
+// Command is one simple command, wherever it stood: typed, in bash -c, eval, xargs, find -exec, a
+// heredoc fed to a shell, a script file about to run.
+type Command struct {
+	Program string            `json:"program"`          // base name: "git"
+	Path    string            `json:"path,omitempty"`   // as written, resolved where it is a path
+	Args    []string          `json:"args,omitempty"`   // without the program; resolved words
+	Line    string            `json:"line"`             // canonical: program and args, shell-quoted where needed
+	Paths   []string          `json:"paths,omitempty"`  // absolute paths that it reads or names, after cd, -C and links
+	Writes  []string          `json:"writes,omitempty"` // absolute paths that it writes, redirections included
+	Hidden  []string          `json:"hidden,omitempty"` // those of Paths (globs and folders included) that lead to a hidden path
+	Env     map[string]string `json:"env,omitempty"`    // assignments before it
+	Stdin   string            `json:"stdin,omitempty"`  // literal stdin: heredoc, herestring, literal pipe
+	Via     []string          `json:"via,omitempty"`    // wrappers, outermost first: sudo, bash -c, xargs, script:/path
+	Opaque  bool              `json:"opaque,omitempty"` // a word of it could not be resolved
+	Net     Net               `json:"net"`
+	Git     Git               `json:"git"`
+	Span    Span              `json:"span"` // where it stands in the call's text
+}
+
+// Net is what a command or script reaches for over a network.
+type Net struct {
+	Hosts []string `json:"host,omitempty"`
+	URLs  []string `json:"url,omitempty"`
+}
+
+// Git is what a git command reaches for.
+type Git struct {
+	Verb string `json:"verb,omitempty"` // "log", "show", ...; aliases resolved
+	Refs []Ref  `json:"refs,omitempty"`
+}
+
+// Ref is a revision as written, or an option that selects refs such as --all, and whose it is.
+type Ref struct {
+	Text     string   `json:"text"`
+	Standing Standing `json:"standing"`
+}
+
+// Standing says whose a git object is.
+type Standing string
+
+// The standings of a revision. For a set of revisions: the worst of its members.
+const (
+	Ancestor Standing = "ancestor" // of the start commit, or it
+	Own      Standing = "own"      // made by the agent in this rollout
+	Foreign  Standing = "foreign"  // neither
+	Unknown  Standing = "unknown"  // the facts do not say
+)
+
+// Span is a half-open range of bytes [Start, End) in the call's text; both 0 where there is none.
+// Exact is true where the bytes are just this simple command, typed at the call's own top level
+// syntax tree, so that it can be cut out without touching its neighbours.
+type Span struct {
+	Start int  `json:"start"`
+	End   int  `json:"end"`
+	Exact bool `json:"exact,omitempty"`
+}
+
+// File is one edit, by a file tool, a redirection or a heredoc.
+type File struct {
+	Op      string `json:"op"` // create, edit, append, delete, view, chmod, link
+	Path    string `json:"path"`
+	Hidden  bool   `json:"hidden,omitempty"`
+	Test    bool   `json:"test,omitempty"` // under one of the task's test paths
+	InTree  bool   `json:"in_tree,omitempty"`
+	Content string `json:"content,omitempty"` // the whole text after the edit, where known
+	Added   string `json:"added,omitempty"`   // lines added
+	Removed string `json:"removed,omitempty"` // lines removed
+	Before  string `json:"before,omitempty"`  // the text before, where known
+}
+
+// Script is code about to run: python -c, node -e, a heredoc fed to an interpreter, a script file.
+type Script struct {
+	Path    string   `json:"path,omitempty"`
+	Lang    string   `json:"lang"`
+	Content string   `json:"content"`
+	Paths   []string `json:"paths,omitempty"` // absolute paths that its literals name
+	Writes  []string `json:"writes,omitempty"`
+	Hidden  []string `json:"hidden,omitempty"`
+	Net     Net      `json:"net"`
+}
+
+// Package is one package that a command would fetch or install.
+type Package struct {
+	Manager  string `json:"manager"` // pip, npm, go, cargo, gem, apt, ...
+	Name     string `json:"name"`
+	Spec     string `json:"spec,omitempty"`     // as written
+	Version  string `json:"version,omitempty"`  // pinned, where it is
+	Own      bool   `json:"own,omitempty"`      // it is the task's own package
+	Relation string `json:"relation,omitempty"` // of Version to the task's: base, older, fixed, newer, any, unknown
+	Command  int    `json:"command"`            // index into Event.Commands
+}
+
+// ResultFacts is what came out, for the second phase.
+type ResultFacts struct {
+	Output   string   `json:"output"`
+	Exit     *int     `json:"exit,omitempty"`
+	Canaries []string `json:"canaries,omitempty"`
+	Witness  []string `json:"witness,omitempty"` // protected paths that were opened
+}
+
+// Vars are a task's variables, as rules see them: ${task.<name>}. A name that is missing is
+// undefined, one with an empty list is defined and matches nothing; both make a rule that needs it
+// inapplicable, visibly.
+//
+// Names in use: hidden_paths, test_paths, upstream_repo, package, base_version, fix_version,
+// base_commit, allowed_hosts, upstream_hosts, network, workdir, instruction.
+type Vars map[string][]string
+
+// One gives the first value of name, or "".
+func (v Vars) One(name string) string {
+	if len(v[name]) == 0 {
+		return ""
+	}
+	return v[name][0]
+}
