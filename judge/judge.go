@@ -79,3 +79,12 @@ type Opinion struct {
 	Cost       float64   `json:"cost,omitempty"`  // in the price's currency
 	Votes      []Opinion `json:"votes,omitempty"` // where several were asked
 }
+
+// Failures of an opinion: why it is unsure though nobody weighed the case.
+const (
+	FailTimeout     = "timeout"      // no answer in time
+	FailOutage      = "outage"       // the endpoint is down, or the breaker is open
+	FailRateLimited = "rate_limited" // 429 to the last try
+	FailGarbage     = "garbage"      // an answer that is not an opinion
+	FailRefused     = "refused"      // the model would not answer
+)
