@@ -30,6 +30,7 @@ type Command struct {
 	Paths   []string          `json:"paths,omitempty"`  // absolute paths that it reads or names, after cd, -C and links
 	Writes  []string          `json:"writes,omitempty"` // absolute paths that it writes, redirections included
 	Hidden  []string          `json:"hidden,omitempty"` // those of Paths (globs and folders included) that lead to a hidden path
+	Covers  []string          `json:"covers,omitempty"` // hidden paths that it would meet on the way: a walk or a bare * over a folder above them
 	Env     map[string]string `json:"env,omitempty"`    // assignments before it
 	Stdin   string            `json:"stdin,omitempty"`  // literal stdin: heredoc, herestring, literal pipe
 	Via     []string          `json:"via,omitempty"`    // wrappers, outermost first: sudo, bash -c, xargs, script:/path
@@ -84,6 +85,8 @@ type File struct {
 	Hidden  bool   `json:"hidden,omitempty"`
 	Test    bool   `json:"test,omitempty"` // under one of the task's test paths
 	InTree  bool   `json:"in_tree,omitempty"`
+	New     bool   `json:"new,omitempty"`     // the agent made it in this rollout; it was not there at the start
+	Grader  bool   `json:"grader,omitempty"`  // outside the work tree, where graders look: PATH, site-packages, start-up files, verifier logs
 	Content string `json:"content,omitempty"` // the whole text after the edit, where known
 	Added   string `json:"added,omitempty"`   // lines added
 	Removed string `json:"removed,omitempty"` // lines removed
@@ -98,6 +101,8 @@ type Script struct {
 	Paths   []string `json:"paths,omitempty"` // absolute paths that its literals name
 	Writes  []string `json:"writes,omitempty"`
 	Hidden  []string `json:"hidden,omitempty"`
+	Covers  []string `json:"covers,omitempty"` // hidden paths under a folder that it would walk
+	Via     []string `json:"via,omitempty"`
 	Net     Net      `json:"net"`
 }
 
@@ -134,4 +139,15 @@ func (v Vars) One(name string) string {
 		return ""
 	}
 	return v[name][0]
+}
+
+// With gives the texts of the refs that have the standing.
+func (g Git) With(standing Standing) []string {
+	var out []string
+	for _, r := range g.Refs {
+		if r.Standing == standing {
+			out = append(out, r.Text)
+		}
+	}
+	return out
 }
