@@ -108,15 +108,18 @@ func (g *Gate) enter(call Call) *passage {
 	}
 	return &passage{call: call, rec: &Record{
 		CallID: call.ID, Key: call.Key, ArgsSHA256: argsHash(call), Name: call.Name, Arguments: call.Arguments,
-		Principal: Agent, Witness: kind, StartedAt: time.Now().UTC(),
+		Principal: orString(call.Principal, Agent), Witness: kind, StartedAt: time.Now().UTC(),
 		Verdict: Verdict{Decision: Allow, Action: Executed, Hits: []rules.Hit{}, Evidence: []string{}},
 	}}
 }
 
+// silent reports whether a call passes unlooked at: in mode Off, and where the harness made it.
+func (g *Gate) silent(call Call) bool { return g.Mode == Off || call.Principal == Harness }
+
 // normalise makes the event. The normaliser is bounded and does not fail; should it ever panic, the
 // call is an opaque event on its raw text, so that the raw-text rules still see it.
 func (g *Gate) normalise(ctx context.Context, p *passage) {
-	if g.Mode == Off {
+	if g.silent(p.call) {
 		return
 	}
 	defer func() {
@@ -132,7 +135,7 @@ func (g *Gate) normalise(ctx context.Context, p *passage) {
 
 // match gives the hits of the event.
 func (g *Gate) match(p *passage) {
-	if g.Mode == Off {
+	if g.silent(p.call) {
 		return
 	}
 	if hits := g.Rules.Match(&p.event); len(hits) > 0 {
@@ -144,7 +147,7 @@ func (g *Gate) match(p *passage) {
 // choose picks the answer of a blocked call; for any other call it asks whether an earlier decoy
 // denied what the call touches, so that what was not there stays not there.
 func (g *Gate) choose(ctx context.Context, p *passage) {
-	if g.Mode != Enforce || g.Decoys == nil {
+	if g.Mode != Enforce || g.Decoys == nil || g.silent(p.call) {
 		return
 	}
 	v := &p.rec.Verdict
@@ -211,7 +214,7 @@ func (g *Gate) act(ctx context.Context, p *passage) (sandbox.Result, error) {
 // remember lets state follow the call: the normaliser's, and the lines that a judge is shown of
 // earlier calls.
 func (g *Gate) remember(p *passage) {
-	if g.Mode == Off {
+	if g.silent(p.call) {
 		return
 	}
 	ran := p.rec.Verdict.Action != Decoyed

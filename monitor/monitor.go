@@ -59,6 +59,7 @@ type Call struct {
 	Box       sandbox.Call    // the same, as the sandbox takes it; ID is set by the Gate
 	Facts     normalize.Call  // the same, as the normaliser takes it
 	Base64    bool            // "encoding": "base64" was asked for
+	Principal string          // Agent (also where empty) or Harness, whose calls are recorded, not judged
 }
 
 // Observation is what the agent is shown: always these six fields.

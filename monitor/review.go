@@ -38,7 +38,7 @@ func (g *Gate) review(ctx context.Context, p *passage, result sandbox.Result) {
 // lateBlock asks the second-phase rules, and where one is confirmed in mode Enforce, answers anew.
 func (g *Gate) lateBlock(ctx context.Context, p *passage, result sandbox.Result) {
 	matcher, ok := g.Rules.(ResultMatcher)
-	if !ok || g.Mode == Off || p.rec.Verdict.Action == Decoyed {
+	if !ok || g.silent(p.call) || p.rec.Verdict.Action == Decoyed {
 		return
 	}
 	p.event.Result = &rules.ResultFacts{Output: string(result.Output), Exit: result.Exit, Witness: p.rec.Verdict.Evidence}
