@@ -1,0 +1,86 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+)
+
+// Call is one call of a rollout: its intent and, once it has one, its outcome.
+type Call struct {
+	Ordinal     int
+	Principal   string
+	Key         string // Idempotency-Key, "" for none
+	Fingerprint string // of what was asked for
+	BoxID       string
+	BoxCommand  *string
+	Intent      []byte // JSON
+
+	Done        bool // it has an outcome; the fields below are set
+	Event       int64
+	Interrupted bool
+	Cwd         string
+	Outcome     []byte // JSON
+}
+
+// AppendIntent writes the intent of a call, before it acts. ErrExists where the ordinal or the key
+// is taken, ErrFull where the disk is.
+func (s *Store) AppendIntent(ctx context.Context, rollout string, c *Call) error {
+	// An append is never given up half way because a client left.
+	ctx = context.WithoutCancel(ctx)
+	_, err := s.stmts.intent.ExecContext(ctx, rollout, c.Ordinal, c.Principal, c.Key, c.Fingerprint, c.BoxID, c.BoxCommand, c.Intent)
+	return classify("append an intent", err)
+}
+
+// AppendOutcome writes the outcome of a call. ErrExists where it has one, ErrFull where the disk is
+// full: the call then has none, and the same outcome can be appended again.
+func (s *Store) AppendOutcome(ctx context.Context, rollout string, c *Call) error {
+	ctx = context.WithoutCancel(ctx)
+	_, err := s.stmts.outcome.ExecContext(ctx, rollout, c.Ordinal, c.Event, c.Interrupted, c.Cwd, c.Outcome)
+	return classify("append an outcome", err)
+}
+
+// CallByKey gives the call that principal made under key. ErrNotFound where there is none.
+func (s *Store) CallByKey(ctx context.Context, rollout, principal, key string) (*Call, error) {
+	return scanCall(s.stmts.byKey.QueryRowContext(ctx, rollout, principal, key))
+}
+
+// CallByOrdinal gives one call. ErrNotFound where there is none.
+func (s *Store) CallByOrdinal(ctx context.Context, rollout string, ordinal int) (*Call, error) {
+	return scanCall(s.stmts.one.QueryRowContext(ctx, rollout, ordinal))
+}
+
+// Calls gives all calls of a rollout, by ordinal.
+func (s *Store) Calls(ctx context.Context, rollout string) ([]*Call, error) {
+	rows, err := s.read.QueryContext(ctx, callSQL+`WHERE i.rollout = ? ORDER BY i.ordinal`, rollout)
+	if err != nil {
+		return nil, classify("read calls", err)
+	}
+	defer rows.Close()
+	var all []*Call
+	for rows.Next() {
+		c, err := scanCall(rows)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, c)
+	}
+	return all, classify("read calls", rows.Err())
+}
+
+type scanner interface{ Scan(dest ...any) error }
+
+func scanCall(row scanner) (*Call, error) {
+	var c Call
+	var event sql.NullInt64
+	err := row.Scan(&c.Ordinal, &c.Principal, &c.Key, &c.Fingerprint, &c.BoxID, &c.BoxCommand, &c.Intent,
+		&event, &c.Interrupted, &c.Cwd, &c.Outcome)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil, ErrNotFound
+	}
+	if err != nil {
+		return nil, classify("read a call", err)
+	}
+	c.Done, c.Event = event.Valid, event.Int64
+	return &c, nil
+}
