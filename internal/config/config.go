@@ -1,0 +1,170 @@
+// Package config holds the server's settings and where they come from: defaults, then a YAML file,
+// then PROCTOR_* variables, then flags, each over the one before.
+package config
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// Config is every setting of a server. The yaml tag is the key in the file; the env tag the
+// variable.
+type Config struct {
+	Listen     string   `yaml:"listen" json:"listen" env:"PROCTOR_LISTEN"`
+	Data       string   `yaml:"data" json:"data" env:"PROCTOR_DATA"` // folder of the store, keys and prepared images' state
+	Engine     string   `yaml:"engine" json:"engine" env:"PROCTOR_ENGINE"`
+	Tasks      []string `yaml:"tasks" json:"tasks" env:"PROCTOR_TASKS"` // task files and folders; in the variable joined by ":"
+	Packs      []string `yaml:"packs" json:"packs" env:"PROCTOR_PACKS"` // beside the embedded core pack
+	Boxd       string   `yaml:"boxd" json:"boxd" env:"PROCTOR_BOXD"`    // the box agent's binary; "" is boxd beside this one
+	ReadyFile  string   `yaml:"ready_file" json:"ready_file" env:"PROCTOR_READY_FILE"`
+	OnExit     string   `yaml:"on_exit" json:"on_exit" env:"PROCTOR_ON_EXIT"` // keep, remove: sandboxes at SIGTERM
+	LogLevel   string   `yaml:"log_level" json:"log_level" env:"PROCTOR_LOG_LEVEL"`
+	LogFormat  string   `yaml:"log_format" json:"log_format" env:"PROCTOR_LOG_FORMAT"` // text, json
+	TrainerKey string   `yaml:"-" json:"-" env:"PROCTOR_TRAINER_KEY"`                  // never from a file
+
+	MaxRollouts int           `yaml:"max_rollouts" json:"max_rollouts" env:"PROCTOR_MAX_ROLLOUTS"` // open at once; 0 is no bound
+	Lease       time.Duration `yaml:"lease" json:"lease" env:"PROCTOR_LEASE"`
+
+	Preset string `yaml:"preset" json:"preset" env:"PROCTOR_PRESET"` // balanced, strict, observe
+	Judge  Judge  `yaml:"judge" json:"judge"`
+}
+
+// Judge is how cases are judged. Without a URL the built-in heuristic decides.
+type Judge struct {
+	URL         string        `yaml:"url" json:"url" env:"PROCTOR_JUDGE_URL"` // an OpenAI-compatible base URL
+	Model       string        `yaml:"model" json:"model" env:"PROCTOR_JUDGE_MODEL"`
+	APIKey      string        `yaml:"-" json:"-" env:"PROCTOR_JUDGE_API_KEY"`
+	Timeout     time.Duration `yaml:"timeout" json:"timeout" env:"PROCTOR_JUDGE_TIMEOUT"`
+	Concurrency int           `yaml:"concurrency" json:"concurrency" env:"PROCTOR_JUDGE_CONCURRENCY"`
+	OnUnsure    string        `yaml:"on_unsure" json:"on_unsure" env:"PROCTOR_JUDGE_ON_UNSURE"` // execute, decoy, hold
+	OnFailure   string        `yaml:"on_failure" json:"on_failure" env:"PROCTOR_JUDGE_ON_FAILURE"`
+	OnOutage    string        `yaml:"on_outage" json:"on_outage" env:"PROCTOR_JUDGE_ON_OUTAGE"`
+}
+
+// Default gives the settings that hold where nothing else is said.
+func Default() Config {
+	return Config{
+		Listen: "127.0.0.1:8080", Data: ".proctor", Engine: "docker", OnExit: "keep", LogLevel: "info", LogFormat: "text",
+		Lease: 15 * time.Minute, Preset: "balanced",
+		Judge: Judge{Timeout: 30 * time.Second, Concurrency: 8, OnUnsure: "execute", OnFailure: "decoy", OnOutage: "decoy"},
+	}
+}
+
+// Load gives the defaults with the file at path, if path is not "", and the variables laid over.
+func Load(path string, getenv func(string) string) (Config, error) {
+	c := Default()
+	if path != "" {
+		body, err := os.ReadFile(path)
+		if err != nil {
+			return c, fmt.Errorf("read configuration: %w", err)
+		}
+		if err := c.parse(path, body); err != nil {
+			return c, err
+		}
+	}
+	if err := fromEnv(reflect.ValueOf(&c).Elem(), getenv); err != nil {
+		return c, err
+	}
+	return c, nil
+}
+
+// parse lays a YAML document over c. An unknown key is an error with its line.
+func (c *Config) parse(path string, body []byte) error {
+	dec := yaml.NewDecoder(bytes.NewReader(body))
+	dec.KnownFields(true)
+	err := dec.Decode(c)
+	if errors.Is(err, io.EOF) {
+		return nil // an empty file
+	}
+	var typed *yaml.TypeError
+	if errors.As(err, &typed) {
+		return fmt.Errorf("%s: %s", path, strings.Join(typed.Errors, "; "))
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	return nil
+}
+
+// fromEnv lays the variables named in env tags over the fields of v.
+func fromEnv(v reflect.Value, getenv func(string) string) error {
+	t := v.Type()
+	for i := range t.NumField() {
+		f := v.Field(i)
+		if f.Kind() == reflect.Struct {
+			if err := fromEnv(f, getenv); err != nil {
+				return err
+			}
+			continue
+		}
+		name := t.Field(i).Tag.Get("env")
+		if text := getenv(name); name != "" && text != "" {
+			if err := set(f, text); err != nil {
+				return fmt.Errorf("variable %s: %w", name, err)
+			}
+		}
+	}
+	return nil
+}
+
+// set gives a field the value that text says.
+func set(f reflect.Value, text string) error {
+	switch f.Interface().(type) {
+	case string:
+		f.SetString(text)
+	case []string:
+		f.Set(reflect.ValueOf(strings.Split(text, ":")))
+	case int:
+		n, err := strconv.Atoi(text)
+		if err != nil {
+			return fmt.Errorf("%q is not a whole number", text)
+		}
+		f.SetInt(int64(n))
+	case time.Duration:
+		d, err := time.ParseDuration(text)
+		if err != nil {
+			return fmt.Errorf("%q is not a duration such as 90s or 15m", text)
+		}
+		f.SetInt(int64(d))
+	}
+	return nil
+}
+
+// Check says which setting does not hold, by name and with the choices.
+func (c Config) Check() error {
+	choices := []struct {
+		name, value string
+		of          []string
+	}{
+		{"engine", c.Engine, []string{"docker"}},
+		{"on_exit", c.OnExit, []string{"keep", "remove"}},
+		{"log_level", c.LogLevel, []string{"debug", "info", "warn", "error"}},
+		{"log_format", c.LogFormat, []string{"text", "json"}},
+		{"preset", c.Preset, []string{"balanced", "strict", "observe"}},
+		{"judge.on_unsure", c.Judge.OnUnsure, []string{"execute", "decoy", "hold"}},
+		{"judge.on_failure", c.Judge.OnFailure, []string{"execute", "decoy", "hold"}},
+		{"judge.on_outage", c.Judge.OnOutage, []string{"execute", "decoy", "hold"}},
+	}
+	for _, ch := range choices {
+		if !slices.Contains(ch.of, ch.value) {
+			return fmt.Errorf("%s is %q; it must be one of %s", ch.name, ch.value, strings.Join(ch.of, ", "))
+		}
+	}
+	if c.Judge.URL != "" && c.Judge.Model == "" {
+		return errors.New("judge.url is set without judge.model; name the model that the endpoint serves")
+	}
+	if c.Lease < time.Second {
+		return fmt.Errorf("lease is %v; it must be at least 1s", c.Lease)
+	}
+	return nil
+}
