@@ -44,6 +44,12 @@ type Command struct {
 type Net struct {
 	Hosts []string `json:"host,omitempty"`
 	URLs  []string `json:"url,omitempty"`
+
+	// Foreign are the hosts that are neither this machine nor allowed by the task; Upstream are the
+	// hosts and URLs that lead to the task's own project: its repository wherever it is served, its
+	// upstream hosts. Both are worked out from the task's variables, not from the wording.
+	Foreign  []string `json:"foreign,omitempty"`
+	Upstream []string `json:"upstream,omitempty"`
 }
 
 // Git is what a git command reaches for.

@@ -1,0 +1,204 @@
+package rules
+
+import (
+	"fmt"
+	"slices"
+	"sort"
+)
+
+// Set is packs compiled for one task: variables expanded, expressions compiled, prefilter built.
+// Immutable; safe for concurrent use. Compile once for each task, then a Session a rollout.
+type Set struct {
+	digest string
+	rules  []*compiledRule
+	unable []Inapplicable
+	slots  [numEntities][]slot
+	index  [numEntities]dispatch
+}
+
+// slot is a field that some condition reads: extracted at most once for each entity.
+type slot struct {
+	name string
+	get  extract
+	ac   *automaton
+}
+
+// compiledRule is a rule under the set's variables.
+type compiledRule struct {
+	rule   *Rule
+	n      int      // index in the set
+	any    []*block // alternatives
+	all    []*block // every one of them
+	unless []*exception
+}
+
+// block is a compiled block.
+type block struct {
+	ent      entity
+	conds    []*condition
+	resolved bool
+	alt      int // index of the alternative in the rule, over any and then all
+	rule     *compiledRule
+}
+
+// exception is a compiled exception.
+type exception struct {
+	name, reason string
+	block        *block
+}
+
+// Inapplicable is a rule, an alternative or an exception that cannot work for a task, because the
+// task does not define a variable.
+type Inapplicable struct {
+	Rule      string   `json:"rule"`
+	What      string   `json:"what"` // "rule", "alternative N" (from 1), "block N", "exception NAME"
+	Variables []string `json:"variables"`
+}
+
+// Compile makes the set of the active rules for a task's variables. The error names the first
+// condition that does not compile under them.
+func Compile(p *Packs, vars Vars) (*Set, error) {
+	s := &Set{digest: p.Digest()}
+	var slotOf [numEntities]map[string]int
+	for e := range slotOf {
+		slotOf[e] = map[string]int{}
+	}
+	c := &compiler{set: s, vars: vars, slotOf: slotOf}
+	for _, r := range p.Rules() {
+		if !r.Active() {
+			continue
+		}
+		if err := c.rule(r); err != nil {
+			return nil, fmt.Errorf("rule %s: %w", r.FullID(), err)
+		}
+	}
+	sort.SliceStable(s.unable, func(i, j int) bool { return s.unable[i].Rule < s.unable[j].Rule })
+	c.prefilter()
+	s.dispatch()
+	return s, nil
+}
+
+// Digest pins the packs that the set was compiled from; the task's variables are not part of it.
+func (s *Set) Digest() string { return s.digest }
+
+// Len is the number of rules that can hit.
+func (s *Set) Len() int { return len(s.rules) }
+
+// Inapplicable lists what cannot work for the task, by rule.
+func (s *Set) Inapplicable() []Inapplicable { return s.unable }
+
+// compiler builds a Set.
+type compiler struct {
+	set    *Set
+	vars   Vars
+	slotOf [numEntities]map[string]int
+}
+
+// rule adds a rule, or what of it can work.
+func (c *compiler) rule(r *Rule) error {
+	cr := &compiledRule{rule: r, n: len(c.set.rules)}
+	note := func(what string, missing []string) {
+		slices.Sort(missing)
+		c.set.unable = append(c.set.unable, Inapplicable{r.FullID(), what, slices.Compact(missing)})
+	}
+	var lost []string
+	for i := range r.Match.Any {
+		b, missing, err := c.block(&r.Match.Any[i], r, cr, i)
+		switch {
+		case err != nil:
+			return err
+		case b == nil:
+			lost = append(lost, missing...)
+			note(fmt.Sprintf("alternative %d", i+1), missing)
+		default:
+			cr.any = append(cr.any, b)
+		}
+	}
+	if len(r.Match.Any) > 0 && len(cr.any) == 0 {
+		note("rule", lost)
+		return nil
+	}
+	for i := range r.Match.All {
+		b, missing, err := c.block(&r.Match.All[i], r, cr, len(r.Match.Any)+i)
+		switch {
+		case err != nil:
+			return err
+		case b == nil:
+			note(fmt.Sprintf("block %d", i+1), missing)
+			note("rule", missing)
+			return nil
+		}
+		cr.all = append(cr.all, b)
+	}
+	for i := range r.Unless {
+		x := &r.Unless[i]
+		b, missing, err := c.block(&x.Block, r, cr, -1)
+		switch {
+		case err != nil:
+			return err
+		case b == nil:
+			note("exception "+x.Name, missing) // it exempts nothing: the rule goes on hitting
+		default:
+			cr.unless = append(cr.unless, &exception{x.Name, x.Reason, b})
+		}
+	}
+	c.set.rules = append(c.set.rules, cr)
+	return nil
+}
+
+// block compiles a block; nil with the missing variables where it cannot work.
+func (c *compiler) block(b *Block, r *Rule, cr *compiledRule, alt int) (*block, []string, error) {
+	e, ok := entityOf(b.Entity)
+	if !ok {
+		return nil, nil, fmt.Errorf("%s: no entity %q", b.Pos, b.Entity)
+	}
+	out := &block{ent: e, alt: alt, rule: cr}
+	var missing []string
+	for i := range b.Conds {
+		cond, miss, cerr := compileCond(&b.Conds[i], r.pack.Lists, c.vars)
+		if cerr != nil {
+			return nil, nil, fmt.Errorf("%s: %s: %w", b.Conds[i].Pos, b.Conds[i].Key, cerr.err)
+		}
+		if miss != nil {
+			missing = append(missing, miss...)
+			continue
+		}
+		slot, ok := c.slot(e, b.Conds[i].Field)
+		if !ok {
+			return nil, nil, fmt.Errorf("%s: %s has no field %q", b.Conds[i].Pos, b.Entity, b.Conds[i].Field)
+		}
+		cond.slot = slot
+		cond.resolved = resolvedKey(e, &b.Conds[i])
+		out.resolved = out.resolved || cond.resolved
+		out.conds = append(out.conds, cond)
+	}
+	if missing != nil {
+		return nil, missing, nil
+	}
+	sort.SliceStable(out.conds, func(i, j int) bool { return out.conds[i].cost < out.conds[j].cost })
+	return out, nil, nil
+}
+
+// slot gives a field its place among the entity's.
+func (c *compiler) slot(e entity, field string) (int, bool) {
+	if n, ok := c.slotOf[e][field]; ok {
+		return n, true
+	}
+	get, ok := lookupField(e, field)
+	if !ok {
+		return 0, false
+	}
+	n := len(c.set.slots[e])
+	c.slotOf[e][field] = n
+	c.set.slots[e] = append(c.set.slots[e], slot{name: field, get: get})
+	return n, true
+}
+
+// blocks lists the compiled blocks of a rule, exceptions included.
+func (r *compiledRule) blocks() []*block {
+	out := append(slices.Clone(r.any), r.all...)
+	for _, x := range r.unless {
+		out = append(out, x.block)
+	}
+	return out
+}

@@ -1,0 +1,254 @@
+package rules
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// condition is a compiled key of a block: it holds where, in every group, some text of the field
+// meets some atom. Without the modifier all there is one group.
+type condition struct {
+	key      string
+	op       string
+	slot     int // of the field among the set's fields of the entity
+	groups   []group
+	exists   *bool // exists: wanted presence; groups is empty then
+	resolved bool  // rests on a fact that was resolved, not on text; see resolvedKeys
+	cost     int   // conditions of a block are tried from the cheapest
+}
+
+// group is atoms of which one has to hold.
+type group struct {
+	equals map[string]struct{} // for many equal values
+	atoms  []atom
+	lits   [][]literal // per atom: literals of which a matching text holds one; nil: not known
+	need   []int       // ids of the group's literals in the prefilter; nil: always try
+	fold   bool        // some literal was written under (?i)
+	values []string    // expanded, for explain
+}
+
+// condError is a problem of one key of a pack.
+type condError struct {
+	code string
+	at   int // index of the value; -1 for the key
+	err  error
+}
+
+func (e *condError) Error() string { return e.err.Error() }
+
+// comparison splits modifiers into the comparison and the two that go with any.
+func comparison(mods []string) (op string, list, all bool, err *condError) {
+	for _, m := range mods {
+		switch {
+		case !slices.Contains(modifiers, m):
+			return "", false, false, &condError{"unknown-modifier", -1, fmt.Errorf("there is no modifier %q%s", m, suggest(m, modifiers))}
+		case m == "list":
+			list = true
+		case m == "all":
+			all = true
+		case op != "":
+			return "", false, false, &condError{"bad-modifier", -1, fmt.Errorf("%s and %s are both comparisons", op, m)}
+		default:
+			op = m
+		}
+	}
+	if op == "" {
+		op = "equals"
+	}
+	if op == "exists" && (list || all) {
+		return "", false, false, &condError{"bad-modifier", -1, fmt.Errorf("exists goes with no other modifier")}
+	}
+	return op, list, all, nil
+}
+
+// compileCond compiles c under vars. missing names task variables that are undefined or empty; the
+// condition is nil then. The literals for the prefilter are derived here, their ids come later.
+func compileCond(c *Cond, lists map[string][]string, vars Vars) (*condition, []string, *condError) {
+	op, list, all, cerr := comparison(c.Mods)
+	if cerr != nil {
+		return nil, nil, cerr
+	}
+	out := &condition{key: c.Key, op: op, cost: costs[op]}
+	if op == "exists" {
+		return existsCond(out, c)
+	}
+	values, at := c.Values, indices(len(c.Values))
+	if list {
+		values, at, cerr = fromLists(c, lists)
+		if cerr != nil {
+			return nil, nil, cerr
+		}
+	}
+	quote := func(s string) string { return s }
+	if op == "re" {
+		quote = regexp.QuoteMeta
+	}
+	var g group
+	var missing []string
+	for i, v := range values {
+		if v == "" && op != "equals" {
+			return nil, nil, &condError{"empty-value", at[i], fmt.Errorf("an empty value of %s matches every text", c.Key)}
+		}
+		if all {
+			g = group{}
+		}
+		expanded, miss := vars.expand(v, quote)
+		missing = append(missing, miss...)
+		for _, x := range expanded {
+			if err := g.add(op, x, vars.One("workdir")); err != nil {
+				return nil, nil, &condError{valueCodes[op], at[i], err}
+			}
+		}
+		if all {
+			out.groups = append(out.groups, g)
+		}
+	}
+	if !all {
+		out.groups = []group{g}
+	}
+	if missing != nil {
+		return nil, missing, nil
+	}
+	return out, nil, nil
+}
+
+// costs orders comparisons: cheap and selective first.
+var costs = map[string]int{"exists": 0, "equals": 1, "startswith": 2, "endswith": 2, "domain": 3, "under": 4, "cidr": 4, "semver": 4, "contains": 5, "glob": 6, "re": 7}
+
+// valueCodes are the lint codes of values that do not parse.
+var valueCodes = map[string]string{"re": "bad-regex", "glob": "bad-glob", "under": "bad-glob", "cidr": "bad-cidr", "semver": "bad-semver"}
+
+// add appends the comparison with one expanded value.
+func (g *group) add(op, value, workdir string) error {
+	g.values = append(g.values, value)
+	if op == "equals" {
+		if g.equals == nil {
+			g.equals = map[string]struct{}{}
+		}
+		g.equals[value] = struct{}{}
+		return nil
+	}
+	a, err := newAtom(op, value, workdir)
+	if err != nil {
+		return err
+	}
+	g.atoms = append(g.atoms, a)
+	g.lits = append(g.lits, literalsOf(op, value))
+	return nil
+}
+
+// existsCond reads the one value of exists.
+func existsCond(out *condition, c *Cond) (*condition, []string, *condError) {
+	if len(c.Values) != 1 || c.Values[0] != "true" && c.Values[0] != "false" {
+		return nil, nil, &condError{"bad-modifier", -1, fmt.Errorf("%s must be true or false", c.Key)}
+	}
+	want := c.Values[0] == "true"
+	out.exists = &want
+	return out, nil, nil
+}
+
+// fromLists replaces names of lists by their members.
+func fromLists(c *Cond, lists map[string][]string) (values []string, at []int, _ *condError) {
+	for i, name := range c.Values {
+		members, ok := lists[name]
+		if !ok {
+			return nil, nil, &condError{"undefined-list", i, fmt.Errorf("there is no list %q%s", name, suggest(name, keys(lists)))}
+		}
+		for _, m := range members {
+			values, at = append(values, m), append(at, i)
+		}
+	}
+	return values, at, nil
+}
+
+// indices gives 0 to n-1.
+func indices(n int) []int {
+	out := make([]int, n)
+	for i := range out {
+		out[i] = i
+	}
+	return out
+}
+
+// keys lists the keys of a map, sorted.
+func keys[V any](m map[string]V) []string {
+	out := make([]string, 0, len(m))
+	for k := range m {
+		out = append(out, k)
+	}
+	slices.Sort(out)
+	return out
+}
+
+// match says whether some text meets the group, and the piece that did.
+func (g *group) match(texts []string) (string, bool) {
+	for _, t := range texts {
+		if _, ok := g.equals[t]; ok {
+			return t, true
+		}
+		for _, a := range g.atoms {
+			if piece, ok := a(t); ok {
+				if piece == "" {
+					piece = t
+				}
+				return piece, true
+			}
+		}
+	}
+	return "", false
+}
+
+// match says whether the texts of the field meet the condition, and a piece that did.
+func (c *condition) match(texts []string) (string, bool) {
+	if c.exists != nil {
+		has := slices.ContainsFunc(texts, func(t string) bool { return t != "" })
+		if has {
+			return texts[0], *c.exists
+		}
+		return "", !*c.exists
+	}
+	var first string
+	for i := range c.groups {
+		piece, ok := c.groups[i].match(texts)
+		if !ok {
+			return "", false
+		}
+		if i == 0 {
+			first = piece
+		}
+	}
+	return first, len(c.groups) > 0
+}
+
+// resolvedKeys says which conditions rest on resolved facts: those that the normaliser had from the
+// host or the task, so that no reading of the agent's words is involved. A hit of a block with such
+// a condition is Resolved, and a rule with `judge: {skip: resolved}` may block on it alone.
+//
+//	command.git.foreign, any comparison but exists: false     an object that is neither ancestor nor own
+//	command|script.hidden, file.hidden: true                  a path that leads to a hidden one
+//	any field with ${task.hidden_paths} by under or equals     the same, by the task's list
+//	net.host, net.url with ${task.upstream_hosts} by domain or equals, or ${task.upstream_repo}
+//	package.own: true, package.relation                        the task's own package, its release
+//	result.canaries, result.witness                            proof by planted secret or by kernel
+func resolvedKey(e entity, c *Cond) bool {
+	if slices.Contains(c.Mods, "exists") && slices.Contains(c.Values, "false") {
+		return false
+	}
+	switch entityNames[e] + "." + c.Field {
+	case "command.git.foreign", "command.hidden", "script.hidden", "result.canaries", "result.witness", "package.relation":
+		return true
+	case "file.hidden", "package.own":
+		return slices.Contains(c.Values, "true")
+	}
+	vars := strings.Join(c.Values, " ")
+	exact := !slices.ContainsFunc(c.Mods, func(m string) bool { return m == "contains" || m == "re" || m == "glob" })
+	switch {
+	case strings.Contains(vars, "${task.hidden_paths}"):
+		return exact && e != entCall
+	case strings.HasPrefix(c.Field, "net."):
+		return strings.Contains(vars, "${task.upstream_hosts}") && exact || strings.Contains(vars, "${task.upstream_repo}")
+	}
+	return false
+}

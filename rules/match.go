@@ -1,0 +1,278 @@
+package rules
+
+import "sort"
+
+// view is one event under one set: fields are extracted and scanned at most once. One goroutine.
+type view struct {
+	set   *Set
+	ev    *Event
+	plain bool // no prefilter, no dispatch: the reference that the fast way is tested against
+	cells [numEntities][]cell
+}
+
+// cell is one field of one entity.
+type cell struct {
+	texts    []string
+	got      bool
+	found    bits
+	ascii    bool
+	searched bool
+}
+
+// newView makes a view of ev.
+func (s *Set) newView(ev *Event, plain bool) *view {
+	v := &view{set: s, ev: ev, plain: plain}
+	for e := range numEntities {
+		v.cells[e] = make([]cell, ev.count(e)*len(s.slots[e]))
+	}
+	return v
+}
+
+// cell gives a field of the i-th entity.
+func (v *view) cell(e entity, i, slot int) *cell {
+	c := &v.cells[e][i*len(v.set.slots[e])+slot]
+	if !c.got {
+		c.texts, c.got = v.set.slots[e][slot].get(v.ev, i), true
+	}
+	return c
+}
+
+// holds says whether the i-th entity meets the condition, and the piece of text that did.
+func (v *view) holds(c *condition, e entity, i int) (string, bool) {
+	cl := v.cell(e, i, c.slot)
+	if !v.plain {
+		for g := range c.groups {
+			if c.groups[g].need != nil && !v.possible(&c.groups[g], cl, e, c.slot) {
+				return "", false
+			}
+		}
+	}
+	return c.match(cl.texts)
+}
+
+// possible asks the prefilter, scanning the field's texts where that has not been done.
+func (v *view) possible(g *group, cl *cell, e entity, slot int) bool {
+	if !cl.searched {
+		cl.searched, cl.ascii = true, true
+		for _, t := range cl.texts {
+			var ascii bool
+			cl.found, ascii = v.set.slots[e][slot].ac.scan(t, cl.found)
+			cl.ascii = cl.ascii && ascii
+		}
+	}
+	return g.possible(cl.found, cl.ascii)
+}
+
+// decided is what a block's match rests on.
+type decided struct {
+	key   string
+	piece string
+}
+
+// meets says whether the i-th entity meets every condition of the block, and the key that says
+// most: one that rests on resolved facts before one that searches before one that compares.
+func (v *view) meets(b *block, i int) (decided, bool) {
+	var d decided
+	best := -1
+	for _, c := range b.conds {
+		piece, ok := v.holds(c, b.ent, i)
+		if !ok {
+			return d, false
+		}
+		rank := c.cost
+		if c.resolved {
+			rank += 100
+		}
+		if rank > best {
+			best, d = rank, decided{c.key, piece}
+		}
+	}
+	return d, true
+}
+
+// excepted names the exception that exempts the i-th entity of a kind from the rule.
+func (v *view) excepted(r *compiledRule, e entity, i int) (*exception, bool) {
+	for _, x := range r.unless {
+		if x.block.ent != e {
+			continue
+		}
+		if _, ok := v.meets(x.block, i); ok {
+			return x, true
+		}
+	}
+	return nil, false
+}
+
+// match is a block met by an entity.
+type match struct {
+	block *block
+	index int
+	by    decided
+}
+
+// matches gives, for each rule of the set that hits, the blocks and entities it hits by. In the
+// second phase (Event.Result is set) only blocks on the result start a hit.
+func (s *Set) matches(ev *Event, plain bool) map[*compiledRule][]match {
+	v := s.newView(ev, plain)
+	met := map[*compiledRule][]match{}
+	for e := range numEntities {
+		for i := range ev.count(e) {
+			v.candidates(e, i, func(b *block) {
+				if by, ok := v.meets(b, i); ok {
+					if _, exempt := v.excepted(b.rule, e, i); !exempt {
+						met[b.rule] = append(met[b.rule], match{b, i, by})
+					}
+				}
+			})
+		}
+	}
+	for r, ms := range met {
+		if !r.complete(ms) || ev.Result != nil && !onResult(ms) {
+			delete(met, r)
+		}
+	}
+	return met
+}
+
+// candidates calls f with every block that the i-th entity could meet.
+func (v *view) candidates(e entity, i int, f func(*block)) {
+	d := &v.set.index[e]
+	if v.plain {
+		for _, r := range v.set.rules {
+			for _, b := range r.any {
+				if b.ent == e {
+					f(b)
+				}
+			}
+			for _, b := range r.all {
+				if b.ent == e {
+					f(b)
+				}
+			}
+		}
+		return
+	}
+	if d.by != nil {
+		for _, name := range v.cell(e, i, d.slot).texts {
+			for _, b := range d.by[name] {
+				f(b)
+			}
+		}
+	}
+	for _, b := range d.rest {
+		f(b)
+	}
+}
+
+// complete says whether the matches fulfil the rule: one alternative, and every block of all.
+func (r *compiledRule) complete(ms []match) bool {
+	seen := map[*block]bool{}
+	for _, m := range ms {
+		seen[m.block] = true
+	}
+	one := len(r.any) == 0
+	for _, b := range r.any {
+		one = one || seen[b]
+	}
+	for _, b := range r.all {
+		if !seen[b] {
+			return false
+		}
+	}
+	return one
+}
+
+// onResult says whether some match is by a block on the result.
+func onResult(ms []match) bool {
+	for _, m := range ms {
+		if m.block.ent == entResult {
+			return true
+		}
+	}
+	return false
+}
+
+// hits turns the matches of one rule into hits: one for each entity that an alternative was met by;
+// of a rule with `all` alone, for each entity of its first block that rests on resolved facts, or
+// else of its first block.
+func (r *compiledRule) hits(ms []match, second bool) []Hit {
+	lead := r.lead(ms)
+	type key struct {
+		e entity
+		i int
+	}
+	at := map[key]int{}
+	var out []Hit
+	for _, m := range ms {
+		if lead != nil && m.block != lead || lead == nil && !contains(r.any, m.block) {
+			continue
+		}
+		if second && lead == nil && m.block.ent != entResult {
+			continue
+		}
+		h := r.hit(m)
+		k := key{m.block.ent, m.index}
+		if n, ok := at[k]; ok {
+			if h.Resolved && !out[n].Resolved {
+				out[n] = h
+			}
+			continue
+		}
+		at[k] = len(out)
+		out = append(out, h)
+	}
+	return out
+}
+
+// lead is the block of `all` that hits are reported for; nil where alternatives are.
+func (r *compiledRule) lead(ms []match) *block {
+	if len(r.any) > 0 {
+		return nil
+	}
+	for _, b := range r.all {
+		if b.resolved {
+			return b
+		}
+	}
+	return r.all[0]
+}
+
+func contains(bs []*block, b *block) bool {
+	for _, x := range bs {
+		if x == b {
+			return true
+		}
+	}
+	return false
+}
+
+// hit describes one match. A rule with both any and all is resolved where either side is.
+func (r *compiledRule) hit(m match) Hit {
+	resolved := m.block.resolved
+	for _, b := range r.all {
+		resolved = resolved || b.resolved
+	}
+	ru := r.rule
+	return Hit{Rule: ru.FullID(), Pack: ru.pack.ID, Version: ru.pack.Version, Title: ru.Title, Class: ru.Category,
+		Severity: ru.Severity, Level: ru.Level, Why: ru.Why, Entity: entityNames[m.block.ent], Index: m.index,
+		Field: m.by.key, Span: clip(m.by.piece, 200), Resolved: resolved, Question: ru.Judge.Question,
+		Skip: ru.Judge.Skip, Context: ru.Judge.Context, Decoy: ru.Decoy, FalsePos: ru.FalsePos}
+}
+
+// sortHits puts the gravest first: by severity, then level, rule, entity and index.
+func sortHits(hits []Hit) {
+	sort.SliceStable(hits, func(i, j int) bool {
+		a, b := &hits[i], &hits[j]
+		switch {
+		case a.Severity != b.Severity:
+			return severities[a.Severity] > severities[b.Severity]
+		case a.Level != b.Level:
+			return a.Level < b.Level
+		case a.Rule != b.Rule:
+			return a.Rule < b.Rule
+		case a.Entity != b.Entity:
+			return a.Entity < b.Entity
+		}
+		return a.Index < b.Index
+	})
+}
