@@ -1,0 +1,199 @@
+package docker
+
+import (
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"sync"
+
+	"golang.org/x/sys/unix"
+)
+
+// A run root is the host's folder for what sandboxes share with the host: a copy of the box agent, and
+// one run folder each, which holds the socket.
+//
+//	/run/initd-<hash>/            tmpfs, by owner
+//	    <hash of the agent>/docker-init
+//	    <random>/                 tmpfs of 256 KiB, mounted into one sandbox
+//
+// A bind mount shows in the sandbox's mountinfo with its path on the file system that it comes from, so
+// both are mounts of their own and no path says whose they are. A run folder is writable from inside (a
+// socket has to be bound there): its own small tmpfs keeps a hostile root from filling anything else.
+// Where mounting is not permitted, plain folders on a tmpfs do.
+type runRoot struct {
+	path string
+
+	mu     sync.Mutex
+	opened bool
+	mounts bool // the root and the run folders are mounts of their own
+}
+
+// Sizes of the file systems: a few versions of the agent of some 5 MB each; a socket and nothing else.
+const (
+	rootOptions   = "mode=0711,size=256m,nr_inodes=16k"
+	folderOptions = "mode=0700,size=256k,nr_inodes=64"
+)
+
+// newRunRoot gives the run root at path, or at a neutral path by owner.
+func newRunRoot(path, owner string) *runRoot {
+	if path == "" {
+		sum := sha256.Sum256([]byte(owner))
+		base := "/run"
+		if os.Geteuid() != 0 {
+			base = "/dev/shm"
+		}
+		path = filepath.Join(base, "initd-"+hex.EncodeToString(sum[:4]))
+	}
+	return &runRoot{path: path}
+}
+
+// open makes the root once.
+func (r *runRoot) open() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.opened {
+		return nil
+	}
+	if err := os.MkdirAll(r.path, 0o711); err != nil {
+		return fmt.Errorf("make the run root: %w", err)
+	}
+	switch mounted, err := isMount(r.path); {
+	case err != nil:
+		return fmt.Errorf("look at the run root: %w", err)
+	case mounted:
+		r.mounts = true
+	default:
+		r.mounts = unix.Mount("tmpfs", r.path, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, rootOptions) == nil
+	}
+	r.opened = true
+	return nil
+}
+
+// isMount reports whether path is the root of a mount: its device differs from its parent's.
+func isMount(path string) (bool, error) {
+	var own, parent unix.Stat_t
+	if err := unix.Stat(path, &own); err != nil {
+		return false, err
+	}
+	if err := unix.Stat(filepath.Dir(path), &parent); err != nil {
+		return false, err
+	}
+	return own.Dev != parent.Dev, nil
+}
+
+// newFolder makes a run folder for one sandbox.
+func (r *runRoot) newFolder() (string, error) {
+	if err := r.open(); err != nil {
+		return "", err
+	}
+	folder := filepath.Join(r.path, randomHex(6))
+	if err := os.Mkdir(folder, 0o700); err != nil {
+		return "", fmt.Errorf("make a run folder: %w", err)
+	}
+	if r.mounts {
+		flags := uintptr(unix.MS_NOSUID | unix.MS_NODEV | unix.MS_NOEXEC)
+		if err := unix.Mount("tmpfs", folder, "tmpfs", flags, folderOptions); err != nil {
+			return "", errors.Join(fmt.Errorf("mount a run folder: %w", err), os.Remove(folder))
+		}
+	}
+	return folder, nil
+}
+
+// drop removes a run folder and all in it; one that is not there, or is not under the root, is left.
+func (r *runRoot) drop(folder string) error {
+	if filepath.Dir(folder) != r.path {
+		return fmt.Errorf("%s is no run folder of %s", folder, r.path)
+	}
+	if mounted, err := isMount(folder); err == nil && mounted {
+		// Detached: the sandbox's own mount of it may live a little longer.
+		if err := unix.Unmount(folder, unix.MNT_DETACH|unix.UMOUNT_NOFOLLOW); err != nil {
+			return fmt.Errorf("unmount run folder: %w", err)
+		}
+	}
+	return os.RemoveAll(folder)
+}
+
+// folders lists the run folders, whether a sandbox still has them or not.
+func (r *runRoot) folders() ([]string, error) {
+	entries, err := os.ReadDir(r.path)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, nil
+	}
+	var found []string
+	for _, entry := range entries {
+		if entry.IsDir() && len(entry.Name()) == 12 {
+			found = append(found, filepath.Join(r.path, entry.Name()))
+		}
+	}
+	return found, err
+}
+
+// dropIfEmpty removes the root where no run folder is left.
+func (r *runRoot) dropIfEmpty() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if left, err := r.folders(); err != nil || len(left) > 0 {
+		return
+	}
+	r.opened = false
+	if mounted, err := isMount(r.path); err == nil && mounted {
+		// A sandbox that just went may hold the agent's file for a moment: detach.
+		if unix.Unmount(r.path, unix.MNT_DETACH|unix.UMOUNT_NOFOLLOW) != nil {
+			return
+		}
+	}
+	_ = os.RemoveAll(r.path) // best effort: an empty folder on a tmpfs
+}
+
+// install copies the agent under the root, in a folder named by its content, and gives the copy's path.
+// Running sandboxes keep the copy that they were started with.
+func (r *runRoot) install(binary string) (string, error) {
+	if err := r.open(); err != nil {
+		return "", err
+	}
+	source, err := os.Open(binary)
+	if err != nil {
+		return "", err
+	}
+	defer source.Close()
+	hash := sha256.New()
+	if _, err := io.Copy(hash, source); err != nil {
+		return "", err
+	}
+	folder := filepath.Join(r.path, hex.EncodeToString(hash.Sum(nil)[:4])) // 8 letters: no run folder
+	target := filepath.Join(folder, "docker-init")
+	if _, err := os.Stat(target); err == nil {
+		return target, nil
+	}
+	if err := os.MkdirAll(folder, 0o755); err != nil {
+		return "", err
+	}
+	if _, err := source.Seek(0, io.SeekStart); err != nil {
+		return "", err
+	}
+	part, err := os.CreateTemp(folder, "part")
+	if err != nil {
+		return "", err
+	}
+	_, err = io.Copy(part, source)
+	err = errors.Join(err, part.Chmod(0o555), part.Close())
+	if err == nil {
+		err = os.Rename(part.Name(), target)
+	}
+	if err != nil {
+		return "", errors.Join(err, os.Remove(part.Name()))
+	}
+	return target, nil
+}
+
+// randomHex gives n random bytes in hexadecimal.
+func randomHex(n int) string {
+	b := make([]byte, n)
+	_, _ = rand.Read(b) // never fails: crypto/rand crashes the program instead
+	return hex.EncodeToString(b)
+}
