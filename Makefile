@@ -1,0 +1,40 @@
+# `make help` lists the targets. Work of more than a line lives in docker/ and .ci/.
+GO      ?= go
+VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+LDFLAGS  = -s -w -X main.version=$(VERSION)
+
+.PHONY: help run test build docker image lint eval bench fuzz chaos
+.DEFAULT_GOAL := help
+
+help: ## this list
+	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | awk -F'\t' '{ printf "  make %-8s %s\n", $$1, $$2 }'
+
+run: build image ## all set-up, then the demo
+	bin/proctor demo
+
+test: build image ## all set-up, then every test
+	PROCTOR_REQUIRE_DOCKER=1 $(GO) test -race ./...
+
+build: ## bin/proctor and bin/boxd, static, version stamped
+	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/ ./cmd/proctor ./cmd/boxd
+
+docker: ## make sure that a Docker daemon answers
+	@docker/ensure-docker.sh
+
+image: docker ## the base image, proctor/base:dev
+	@docker/build-base.sh
+
+lint: ## linters and vulnerability check
+	$(GO) vet ./...
+
+eval: build ## detection figures of the built-in packs
+	bin/proctor rules test
+
+bench: build image ## performance ratios, measured side by side in one run
+	bin/proctor bench exec
+
+fuzz: ## every fuzzer for a while (FUZZTIME, 10s each)
+	@docker/fuzz.sh
+
+chaos: build image ## fault injection: servers and sandboxes killed at any moment
+	PROCTOR_REQUIRE_DOCKER=1 PROCTOR_CHAOS=1 $(GO) test -count=1 -run Chaos ./...
