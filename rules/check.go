@@ -209,4 +209,3 @@ func standIns(c *Cond) Vars {
 	}
 	return v
 }
-

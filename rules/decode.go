@@ -19,7 +19,9 @@ type decoder struct {
 }
 
 // nodeDecoder is a type with a form of its own in YAML.
-type nodeDecoder interface{ decodeNode(d *decoder, n *yaml.Node) }
+type nodeDecoder interface {
+	decodeNode(d *decoder, n *yaml.Node)
+}
 
 func (d *decoder) pos(n *yaml.Node) Pos { return Pos{d.file, n.Line, n.Column} }
 
