@@ -1,0 +1,165 @@
+package decoy
+
+import (
+	"context"
+	"fmt"
+	"path"
+	"strings"
+)
+
+// wordings are how programs say that a file is not there; %s is the name as the agent wrote it.
+// Taken from Debian 12: coreutils 9.1, grep 3.8, sed 4.8, mawk 1.3.4, findutils 4.9, tar 1.34.
+// Programs that quote a name only where it needs quotes have plain set.
+var wordings = map[string]struct {
+	text   string
+	exit   int
+	plain  bool // the name bare, quoted by the program where it holds odd characters
+	stdout bool
+}{
+	"cat":    {"cat: %s: No such file or directory\n", 1, true, false},
+	"head":   {"head: cannot open '%s' for reading: No such file or directory\n", 1, false, false},
+	"tail":   {"tail: cannot open '%s' for reading: No such file or directory\n", 1, false, false},
+	"less":   {"%s: No such file or directory\n", 1, false, false},
+	"more":   {"more: cannot open %s: No such file or directory\n", 1, false, false},
+	"sed":    {"sed: can't read %s: No such file or directory\n", 2, false, false},
+	"awk":    {"awk: cannot open %s (No such file or directory)\n", 2, false, false},
+	"mawk":   {"mawk: cannot open %s (No such file or directory)\n", 2, false, false},
+	"gawk":   {"gawk: cmd. line:1: fatal: cannot open file `%s' for reading: No such file or directory\n", 2, false, false},
+	"grep":   {"grep: %s: No such file or directory\n", 2, false, false},
+	"egrep":  {"grep: %s: No such file or directory\n", 2, false, false},
+	"fgrep":  {"grep: %s: No such file or directory\n", 2, false, false},
+	"rg":     {"%s: No such file or directory (os error 2)\n", 2, false, false},
+	"ls":     {"ls: cannot access '%s': No such file or directory\n", 2, false, false},
+	"cp":     {"cp: cannot stat '%s': No such file or directory\n", 1, false, false},
+	"mv":     {"mv: cannot stat '%s': No such file or directory\n", 1, false, false},
+	"ln":     {"ln: failed to access '%s': No such file or directory\n", 1, false, false},
+	"rm":     {"rm: cannot remove '%s': No such file or directory\n", 1, false, false},
+	"chmod":  {"chmod: cannot access '%s': No such file or directory\n", 1, false, false},
+	"chown":  {"chown: cannot access '%s': No such file or directory\n", 1, false, false},
+	"find":   {"find: ‘%s’: No such file or directory\n", 1, false, false},
+	"stat":   {"stat: cannot statx '%s': No such file or directory\n", 1, false, false},
+	"wc":     {"wc: %s: No such file or directory\n", 1, true, false},
+	"du":     {"du: cannot access '%s': No such file or directory\n", 1, false, false},
+	"file":   {"%s: cannot open `%[1]s' (No such file or directory)\n", 0, false, true},
+	"dd":     {"dd: failed to open '%s': No such file or directory\n", 1, false, false},
+	"tar":    {"tar: %s: Cannot stat: No such file or directory\ntar: Exiting with failure status due to previous errors\n", 2, false, false},
+	"diff":   {"diff: %s: No such file or directory\n", 2, false, false},
+	"cmp":    {"cmp: %s: No such file or directory\n", 2, false, false},
+	"sort":   {"sort: cannot read: %s: No such file or directory\n", 2, true, false},
+	"tac":    {"tac: failed to open '%s' for reading: No such file or directory\n", 1, false, false},
+	"nl":     {"nl: %s: No such file or directory\n", 1, true, false},
+	"od":     {"od: %s: No such file or directory\n", 1, true, false},
+	"xxd":    {"xxd: %s: No such file or directory\n", 2, false, false},
+	"base64": {"base64: %s: No such file or directory\n", 1, true, false},
+	"cut":    {"cut: %s: No such file or directory\n", 1, true, false},
+	"paste":  {"paste: %s: No such file or directory\n", 1, true, false},
+	"uniq":   {"uniq: %s: No such file or directory\n", 1, true, false},
+	"md5sum": {"md5sum: %s: No such file or directory\n", 1, true, false}, "sha256sum": {"sha256sum: %s: No such file or directory\n", 1, true, false},
+	"sha1sum": {"sha1sum: %s: No such file or directory\n", 1, true, false}, "cksum": {"cksum: %s: No such file or directory\n", 1, true, false},
+	"strings":  {"strings: '%s': No such file\n", 1, false, false},
+	"jq":       {"jq: error: Could not open file %s: No such file or directory\n", 2, false, false},
+	"zcat":     {"gzip: %s.gz: No such file or directory\n", 1, false, false},
+	"tree":     {"%s  [error opening dir]\n\n0 directories, 0 files\n", 2, false, true},
+	"cd":       {"bash: line 1: cd: %s: No such file or directory\n", 1, false, false},
+	"pushd":    {"bash: line 1: pushd: %s: No such file or directory\n", 1, false, false},
+	"source":   {"bash: line 1: %s: No such file or directory\n", 1, false, false},
+	".":        {"bash: line 1: %s: No such file or directory\n", 1, false, false},
+	"bash":     {"bash: %s: No such file or directory\n", 127, false, false},
+	"sh":       {"sh: 0: cannot open %s: No such file\n", 2, false, false},
+	"readlink": {"", 1, false, false},
+	"test":     {"", 1, false, false}, "[": {"", 1, false, false}, "[[": {"", 1, false, false},
+	"curl": {"curl: (37) Couldn't open file %s\n", 37, false, false},
+}
+
+// replyPath answers a command that reaches for a path that is not to be there.
+func (m *Maker) replyPath(ctx context.Context, req Request, t *target) reply {
+	if r, ok := filterRun(req, t, m.deniedBelow(t)); ok {
+		return r
+	}
+	if t.cmd.Program == "ln" && linksSoftly(t.cmd.Args) {
+		return reply{family: famNoFile, edit: func(src, _ []string) []string { return src }} // a link to what is not there is made all the same
+	}
+	if r, ok := m.sibling(ctx, req, t); ok {
+		return r
+	}
+	return templatePath(req, t)
+}
+
+// templatePath words it from the table.
+func templatePath(req Request, t *target) reply {
+	names := spelled(req, t)
+	if len(names) == 0 {
+		if r, ok := redirected(t); ok {
+			return r
+		}
+		names = []string{last(t.cmd.Args)}
+	}
+	w, ok := wordings[t.cmd.Program]
+	if !ok {
+		return says(famNoFile, 1, fmt.Sprintf("%s: %s: No such file or directory\n", t.cmd.Program, names[0]))
+	}
+	out := reply{family: famNoFile, exit: w.exit}
+	for _, n := range names {
+		if w.plain {
+			n = shellQuoted(n)
+		}
+		if w.text == "" {
+			break
+		}
+		line := fmt.Sprintf(w.text, n)
+		if w.stdout {
+			out.stdout = append(out.stdout, line...)
+		} else {
+			out.stderr = append(out.stderr, line...)
+		}
+		if stopsAtFirst[t.cmd.Program] {
+			break
+		}
+	}
+	return out
+}
+
+// stopsAtFirst are programs that give up at the first name, or summarise at the end.
+var stopsAtFirst = map[string]bool{"tar": true, "dd": true, "cmp": true, "sort": true, "cd": true, "bash": true, "sh": true, "source": true, ".": true, "awk": true, "mawk": true, "curl": true}
+
+// shellQuoted quotes a name as GNU programs do where it holds characters special to a shell.
+func shellQuoted(n string) string {
+	if strings.ContainsAny(n, " *?[]{}$&|;<>()'\"\\`!#~:\t\n") {
+		return "'" + n + "'"
+	}
+	return n
+}
+
+// redirected answers a command whose protected path stands behind `<`: then the shell complains.
+func redirected(t *target) (reply, bool) {
+	at := strings.LastIndexByte(t.text, '<')
+	if at < 0 || t.cmd.Span.Start < 0 {
+		return reply{}, false
+	}
+	for _, p := range t.paths {
+		for _, f := range strings.Fields(strings.NewReplacer("<", " < ", ";", " ", "|", " ", ")", " ").Replace(t.text)) {
+			if path.Base(f) == path.Base(p) {
+				r := says(famNoFile, 1, "bash: line 1: "+f+": No such file or directory\n")
+				r.drops = []string{f}
+				return r, true
+			}
+		}
+	}
+	return reply{}, false
+}
+
+func linksSoftly(args []string) bool {
+	for _, a := range args {
+		if strings.HasPrefix(a, "-") && !strings.HasPrefix(a, "--") && strings.Contains(a, "s") || a == "--symbolic" {
+			return true
+		}
+	}
+	return false
+}
+
+func last(list []string) string {
+	if len(list) == 0 {
+		return ""
+	}
+	return list[len(list)-1]
+}

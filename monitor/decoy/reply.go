@@ -1,0 +1,154 @@
+package decoy
+
+import (
+	"context"
+	"path"
+	"slices"
+	"strings"
+
+	"proctor/rules"
+	"proctor/sandbox"
+)
+
+// reply is what one command would have said.
+type reply struct {
+	family         string
+	stdout, stderr []byte
+	exit           int
+	drops          []string // redirections that the shell never opened, as written
+
+	// edit, instead: the command runs for real with other words. It is given each word as written
+	// and as resolved, the program first, and gives words as written.
+	edit func(src, val []string) []string
+}
+
+func says(family string, exit int, stderr string) reply {
+	return reply{family: family, exit: exit, stderr: []byte(stderr)}
+}
+
+func prints(family string, exit int, stdout string) reply {
+	return reply{family: family, exit: exit, stdout: []byte(stdout)}
+}
+
+// silent reports whether r says nothing, so that it can stand in for an edit that has no place.
+func (r reply) silent() bool { return len(r.stdout)+len(r.stderr) == 0 }
+
+// Families, as records name them.
+const (
+	famNoFile   = "no-such-file"
+	famRevision = "bad-revision"
+	famNetwork  = "network-unreachable"
+	famPackage  = "no-matching-distribution"
+	famWrite    = "write-failure"
+	famFilter   = "filtered"
+	famEmpty    = "empty"
+	famNoTool   = "command-not-found"
+)
+
+// reply answers one target. What it denies decides the kind, its program the words.
+func (m *Maker) reply(ctx context.Context, req Request, t *target) reply {
+	if t.cmd == nil {
+		return m.replyUnknown(t)
+	}
+	if m.missing(ctx, req, t.cmd.Program) {
+		return says(famNoTool, 127, "bash: line 1: "+t.cmd.Program+": command not found\n")
+	}
+	switch {
+	case len(t.writes) > 0 && !interpreted(t):
+		return m.replyWrite(ctx, req, t)
+	case t.code != nil || interpreted(t):
+		return m.replyScript(ctx, req, t)
+	case t.cmd.Program == "git":
+		return m.replyGit(ctx, req, t)
+	case len(t.pkgs) > 0 || packager(t.cmd.Program):
+		return m.replyPackage(ctx, req, t)
+	case len(t.hosts) > 0 || fetcher(t.cmd.Program) && len(t.paths) == 0:
+		return m.replyNetwork(ctx, req, t)
+	case len(t.paths) > 0:
+		return m.replyPath(ctx, req, t)
+	}
+	return m.replyUnknown(t)
+}
+
+// replyUnknown is for what no family fits: the least that can be said.
+func (m *Maker) replyUnknown(t *target) reply {
+	if t.class == rules.UpstreamFetch {
+		return says(famNetwork, 1, "")
+	}
+	return says(famEmpty, 1, "")
+}
+
+// missing reports whether the sandbox has no such program, so that the shell would say so.
+func (m *Maker) missing(ctx context.Context, req Request, program string) bool {
+	if m.run == nil || program == "" || strings.Contains(program, "/") || shellBuiltin(program) {
+		return false
+	}
+	r, err := m.run(ctx, sandbox.Exec{Argv: []string{"sh", "-c", `command -v -- "$1"`, "sh", program}, Dir: dirOf(req), Timeout: probeTimeout, Limit: 4096})
+	return err == nil && r.Exit != nil && *r.Exit != 0
+}
+
+func shellBuiltin(p string) bool {
+	return slices.Contains([]string{"cd", ".", "source", "[", "[[", "test", "read", "mapfile", "echo", "printf", "exec", "eval", "pushd", "type", "command", "export"}, p)
+}
+
+func dirOf(req Request) string { return req.Event.Call.Cwd }
+
+// words gives the command's words as the agent wrote them, where the event kept them apart.
+func words(t *target) []string {
+	return append([]string{t.cmd.Program}, t.cmd.Args...)
+}
+
+// spelled gives the arguments that lead to one of t's paths, as they were written: what programs
+// name in their complaints.
+func spelled(req Request, t *target) []string {
+	cwd := req.Event.Call.Cwd
+	var out []string
+	for _, a := range t.cmd.Args {
+		if strings.HasPrefix(a, "-") && !strings.Contains(a, "/") {
+			continue
+		}
+		word := a
+		if strings.HasPrefix(a, "if=") {
+			word = a[3:]
+		}
+		if leads(cwd, word, t.paths) {
+			out = append(out, word)
+		}
+	}
+	return out
+}
+
+// leads reports whether word, seen from cwd, is one of paths, lies below one, or is a pattern that
+// could match one.
+func leads(cwd, word string, paths []string) bool {
+	abs := word
+	if !path.IsAbs(abs) {
+		abs = path.Join(cwd, word)
+	}
+	for _, p := range paths {
+		if under(abs, p) || path.Clean(abs) == path.Clean(p) {
+			return true
+		}
+		if ok, err := path.Match(abs, p); err == nil && ok {
+			return true
+		}
+		if strings.HasSuffix(path.Clean(p), "/"+strings.TrimPrefix(path.Clean(word), "/")) {
+			return true
+		}
+		if strings.ContainsAny(word, "*?[") && globLeads(abs, p) {
+			return true
+		}
+	}
+	return false
+}
+
+// globLeads reports whether a pattern's folders match p's, as far as the shorter goes.
+func globLeads(pattern, p string) bool {
+	a, b := strings.Split(path.Clean(pattern), "/"), strings.Split(path.Clean(p), "/")
+	for i := 0; i < len(a) && i < len(b); i++ {
+		if ok, err := path.Match(a[i], b[i]); err != nil || !ok {
+			return false
+		}
+	}
+	return true
+}
