@@ -1,0 +1,186 @@
+package grading
+
+import (
+	"fmt"
+	"strings"
+
+	"proctor/sandbox"
+	"proctor/tasks"
+)
+
+// testRun is what one run of the test command left to be judged.
+type testRun struct {
+	exit      *int // nil: it did not end by itself
+	timedOut  bool
+	oom       bool
+	output    []byte
+	report    []byte // nil: there is none
+	sentinels sentinels
+}
+
+// finding is what the witnesses of a run say together.
+type finding struct {
+	outcome   string // resolved, unresolved, tampered
+	failure   string // failure class
+	tests     tasks.Tests
+	witnesses []string
+	notes     []string
+}
+
+// weigh holds the witnesses of a run against one another. A pass needs all of them; a report that
+// claims more than another witness allows is tampered.
+func weigh(g *tasks.Grader, run testRun) finding {
+	f := finding{outcome: tasks.Unresolved, failure: sandbox.FailureModel, tests: allFailed(g)}
+	switch {
+	case run.timedOut:
+		f.note("the tests did not end in their time")
+		return f
+	case run.oom:
+		f.note("the tests ran out of memory")
+		return f
+	case run.exit == nil:
+		f.note("the test command did not end by itself")
+		return f
+	}
+	f.witness("exit status %d", *run.exit)
+	if g.Report == "exit" {
+		if *run.exit == 0 {
+			f.outcome, f.tests = tasks.Resolved, allPassed(g)
+		}
+		return f.settle()
+	}
+	return f.byReport(g, run).settle()
+}
+
+func (f finding) settle() finding {
+	if f.outcome == tasks.Resolved {
+		f.failure = sandbox.FailureNone
+	}
+	return f
+}
+
+func (f *finding) note(format string, args ...any) {
+	f.notes = append(f.notes, fmt.Sprintf(format, args...))
+}
+
+func (f *finding) witness(format string, args ...any) {
+	f.witnesses = append(f.witnesses, fmt.Sprintf(format, args...))
+}
+
+// tamper settles the outcome as tampered and says why.
+func (f *finding) tamper(format string, args ...any) {
+	f.outcome = tasks.Tampered
+	f.note("tampered: "+format, args...)
+}
+
+func (f finding) byReport(g *tasks.Grader, run testRun) finding {
+	single := singleCommand(g.Command)
+	if run.report == nil {
+		f.witness("report: none")
+		f.note("the test command left no report")
+		if *run.exit == 0 && single {
+			f.tamper("exit status 0 without a report")
+		}
+		return f
+	}
+	tests, err := parseJUnit(run.report)
+	if err != nil {
+		f.witness("report: %v", err)
+		if *run.exit == 0 && single {
+			f.tamper("exit status 0 with a report that cannot be read")
+		}
+		return f
+	}
+	f.witness("report: %d tests, %d failed", len(tests), tests.failures())
+	f.tests = sortTests(g, tests)
+	clean := len(f.tests.FailToPass.Failed) == 0 && len(f.tests.PassToPass.Failed) == 0
+	f.witness("expected ids: %d of %d passed", len(f.tests.FailToPass.Passed)+len(f.tests.PassToPass.Passed), len(expectedIDs(g)))
+	f.checkSentinels(run, tests, clean)
+	f.checkSummary(g, run, tests)
+	switch {
+	case *run.exit == 0 && tests.failures() > 0 && single:
+		f.tamper("exit status 0, though the report holds %d failures", tests.failures())
+	case *run.exit != 0 && tests.failures() == 0 && clean:
+		f.note("exit status %d, though the report holds no failure", *run.exit)
+		clean = false
+	}
+	if clean && f.outcome != tasks.Tampered {
+		f.outcome = tasks.Resolved
+	}
+	return f
+}
+
+// checkSentinels holds the report to the sentinels. Where the run broke off before them and claims
+// nothing, that is a failed run and not a forged one.
+func (f *finding) checkSentinels(run testRun, tests report, clean bool) {
+	s := run.sentinels
+	if s.file == "" {
+		return
+	}
+	gone := 0
+	for _, id := range append(append([]string(nil), s.mustPass...), s.mustFail...) {
+		if tests.of(id) == absent {
+			gone++
+		}
+	}
+	if gone == len(s.mustPass)+len(s.mustFail) && !clean && *run.exit != 0 {
+		f.witness("sentinels: not reached")
+		return
+	}
+	for _, id := range s.mustFail {
+		if got := tests.of(id); got != failed {
+			f.tamper("a sentinel that must fail is reported as %s", got)
+		}
+	}
+	for _, id := range s.mustPass {
+		if got := tests.of(id); got != passed {
+			f.tamper("a sentinel that must pass is reported as %s", got)
+		}
+	}
+	if f.outcome != tasks.Tampered {
+		f.witness("sentinels: %d passed and %d failed, as they must", len(s.mustPass), len(s.mustFail))
+	}
+}
+
+// checkSummary holds the report to what the runner printed before any exit handler ran.
+func (f *finding) checkSummary(g *tasks.Grader, run testRun, tests report) {
+	summary := summaryFailures(run.output)
+	for _, id := range expectedIDs(g) {
+		if tests.of(id) == passed && saysFailed(summary, id) {
+			f.tamper("the report says that %s passed, the runner's summary that it failed", id)
+		}
+	}
+	if len(summary) > 0 {
+		f.witness("summary: %d failed", len(summary))
+	}
+}
+
+func (s status) String() string {
+	return [...]string{"absent", "passed", "skipped", "failed"}[s]
+}
+
+// singleCommand reports whether the exit status of a command line is the test runner's own.
+func singleCommand(command string) bool { return !strings.ContainsAny(command, ";|&\n") }
+
+// sortTests splits the expected tests by what a report says.
+func sortTests(g *tasks.Grader, tests report) tasks.Tests {
+	return split(g, func(id string) bool { return tests.of(id) == passed })
+}
+
+func allFailed(g *tasks.Grader) tasks.Tests { return split(g, func(string) bool { return false }) }
+func allPassed(g *tasks.Grader) tasks.Tests { return split(g, func(string) bool { return true }) }
+
+func split(g *tasks.Grader, good func(string) bool) tasks.Tests {
+	list := func(ids []string) tasks.TestList {
+		l := tasks.TestList{Passed: []string{}, Failed: []string{}}
+		for _, id := range ids {
+			if good(id) {
+				l.Passed = append(l.Passed, id)
+			} else {
+				l.Failed = append(l.Failed, id)
+			}
+		}
+		return l
+	}
+	return tasks.Tests{FailToPass: list(g.FailToPass), PassToPass: list(g.PassToPass)}
+}
