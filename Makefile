@@ -25,7 +25,7 @@ image: docker ## the base image, proctor/base:dev
 	@docker/build-base.sh
 
 lint: ## linters and vulnerability check
-	$(GO) vet ./...
+	@.ci/lint.sh
 
 eval: build ## detection figures of the built-in packs
 	bin/proctor rules test
