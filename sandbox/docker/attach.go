@@ -12,6 +12,7 @@ import (
 	"github.com/docker/docker/api/types/filters"
 
 	"proctor/sandbox"
+	"proctor/sandbox/box"
 )
 
 // Attach takes up a sandbox by id. One that is dead is attached too: its session says so.
@@ -30,7 +31,7 @@ func (e *Engine) Attach(ctx context.Context, id string) (sandbox.Session, error)
 	}
 	ready, cancel := context.WithTimeout(ctx, readyLimit)
 	defer cancel()
-	if err := s.connect(ready, found.State.Pid, nil); err != nil {
+	if err := s.connect(ready, found.State.Pid, box.Init{}); err != nil {
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}

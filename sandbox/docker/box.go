@@ -3,17 +3,20 @@ package docker
 import (
 	"context"
 	"errors"
-	"io"
 	"io/fs"
 	"syscall"
+
+	"proctor/sandbox"
+	"proctor/sandbox/box"
 )
 
-// boxArgs are the agent's arguments for a socket inside the sandbox.
-func boxArgs(socket string) []string { return []string{"--", socket} }
-
 // dialBox connects through package box.
-func dialBox(ctx context.Context, socket string, pid int, init *boxInit) (boxConn, error) {
-	return nil, errors.New("no box protocol yet")
+func dialBox(ctx context.Context, socket string, pid int, init box.Init) (boxConn, error) {
+	client, err := box.Dial(ctx, socket, box.Options{ExpectPID: pid, Init: init})
+	if err != nil {
+		return nil, err // not client: a nil *box.Client would be no nil boxConn
+	}
+	return client, nil
 }
 
 // notYet reports whether err only means that the agent has not opened its socket yet.
@@ -21,8 +24,9 @@ func notYet(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ECONNREFUSED)
 }
 
-// broken reports whether err means that the connection is of no more use.
+// broken reports whether err means that the connection is of no more use: package box tells so by a
+// DeadError that leaves open by whose doing.
 func broken(err error) bool {
-	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.EPIPE) ||
-		errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.ECONNREFUSED)
+	var dead *sandbox.DeadError
+	return errors.As(err, &dead) && dead.Class == ""
 }

@@ -81,7 +81,7 @@ func (e *Engine) containerConfig(spec sandbox.Spec, image sandbox.Image) *contai
 		Image:       image.Digest,
 		User:        "0:0",
 		Entrypoint:  []string{boxInside},
-		Cmd:         boxArgs(folderInside + "/" + socketName),
+		Cmd:         []string{},
 		WorkingDir:  spec.Workdir,
 		Hostname:    spec.Hostname,
 		Labels:      labels,

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"proctor/sandbox"
+	"proctor/sandbox/box"
 )
 
 // boxConn is what a session needs of its connection to the box agent; *box.Client is one.
@@ -22,25 +23,18 @@ type boxConn interface {
 	Close() error
 }
 
-// boxInit is what the agent is told once, by the first caller.
-type boxInit struct {
-	Env     []string
-	User    string
-	Workdir string
-}
-
 // dialFunc connects to the agent at a socket, making sure that the peer is the process pid on the host.
-type dialFunc func(ctx context.Context, socket string, pid int, init *boxInit) (boxConn, error)
+type dialFunc func(ctx context.Context, socket string, pid int, init box.Init) (boxConn, error)
 
-// boxInitOf gives the sandbox's environment, the image's overlaid with the spec's, and the user.
-func boxInitOf(spec sandbox.Spec, image sandbox.Image) *boxInit {
+// boxInit gives the sandbox's environment, the image's overlaid with the spec's, and the user.
+func boxInit(spec sandbox.Spec, image sandbox.Image) box.Init {
 	env := map[string]string{}
 	for _, pair := range image.Env {
 		name, value, _ := strings.Cut(pair, "=")
 		env[name] = value
 	}
 	maps.Copy(env, spec.Env)
-	init := &boxInit{User: or(spec.User, image.User), Workdir: spec.Workdir}
+	init := box.Init{User: or(spec.User, image.User), Workdir: spec.Workdir}
 	for _, name := range slices.Sorted(maps.Keys(env)) {
 		init.Env = append(init.Env, name+"="+env[name])
 	}
@@ -48,7 +42,7 @@ func boxInitOf(spec sandbox.Spec, image sandbox.Image) *boxInit {
 }
 
 // connect dials the agent until it answers, ctx ends, or the container does.
-func (s *session) connect(ctx context.Context, pid int, init *boxInit) error {
+func (s *session) connect(ctx context.Context, pid int, init box.Init) error {
 	socket := filepath.Join(s.folder, socketName)
 	for wait := time.Millisecond; ; wait = min(2*wait, 50*time.Millisecond) {
 		conn, err := s.engine.dial(ctx, socket, pid, init)

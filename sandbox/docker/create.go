@@ -86,7 +86,7 @@ func (b *building) run(ctx context.Context, spec sandbox.Spec, image sandbox.Ima
 	s := e.newSession(id, b.folder)
 	ready, cancel := context.WithTimeout(ctx, readyLimit)
 	defer cancel()
-	if err := s.connect(ready, state.State.Pid, boxInitOf(spec, image)); err != nil {
+	if err := s.connect(ready, state.State.Pid, boxInit(spec, image)); err != nil {
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}

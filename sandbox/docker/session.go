@@ -13,6 +13,7 @@ import (
 	"github.com/docker/docker/api/types/container"
 
 	"proctor/sandbox"
+	"proctor/sandbox/box"
 )
 
 // session is the host's hold on one container. It keeps one connection to the box agent and makes it anew
@@ -193,7 +194,7 @@ func (s *session) connection(ctx context.Context) (boxConn, error) {
 	}
 	dialled, cancel := context.WithTimeout(ctx, redialLimit)
 	defer cancel()
-	if err := s.connect(dialled, state.State.Pid, nil); err != nil {
+	if err := s.connect(dialled, state.State.Pid, box.Init{}); err != nil {
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
