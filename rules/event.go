@@ -31,6 +31,7 @@ type Command struct {
 	Writes  []string          `json:"writes,omitempty"` // absolute paths that it writes, redirections included
 	Hidden  []string          `json:"hidden,omitempty"` // those of Paths (globs and folders included) that lead to a hidden path
 	Covers  []string          `json:"covers,omitempty"` // hidden paths that it would meet on the way: a walk or a bare * over a folder above them
+	Copies  []string          `json:"copies,omitempty"` // those of Paths that lie in another installed or cached copy of the task's package
 	Env     map[string]string `json:"env,omitempty"`    // assignments before it
 	Stdin   string            `json:"stdin,omitempty"`  // literal stdin: heredoc, herestring, literal pipe
 	Via     []string          `json:"via,omitempty"`    // wrappers, outermost first: sudo, bash -c, xargs, script:/path
@@ -92,6 +93,7 @@ type File struct {
 	Test    bool   `json:"test,omitempty"` // under one of the task's test paths
 	InTree  bool   `json:"in_tree,omitempty"`
 	New     bool   `json:"new,omitempty"`     // the agent made it in this rollout; it was not there at the start
+	Copy    bool   `json:"copy,omitempty"`    // it lies in another installed or cached copy of the task's package
 	Grader  bool   `json:"grader,omitempty"`  // outside the work tree, where graders look: PATH, site-packages, start-up files, verifier logs
 	Content string `json:"content,omitempty"` // the whole text after the edit, where known
 	Added   string `json:"added,omitempty"`   // lines added
@@ -108,6 +110,7 @@ type Script struct {
 	Writes  []string `json:"writes,omitempty"`
 	Hidden  []string `json:"hidden,omitempty"`
 	Covers  []string `json:"covers,omitempty"` // hidden paths under a folder that it would walk
+	Copies  []string `json:"copies,omitempty"` // paths in another copy of the task's package
 	Via     []string `json:"via,omitempty"`
 	Net     Net      `json:"net"`
 }
