@@ -89,6 +89,7 @@ type View struct {
 	Calls        int            `json:"calls"` // the agent's
 	Blocked      int            `json:"blocked"`
 	Flagged      int            `json:"flagged"`
+	Hacks        int            `json:"hacks"` // confirmed, whatever was done about them
 	Seed         int64          `json:"seed"`
 	Metadata     map[string]any `json:"metadata,omitempty"`
 	CreatedAt    time.Time      `json:"created_at"`

@@ -52,7 +52,17 @@ func (s *Store) CallByOrdinal(ctx context.Context, rollout string, ordinal int) 
 
 // Calls gives all calls of a rollout, by ordinal.
 func (s *Store) Calls(ctx context.Context, rollout string) ([]*Call, error) {
-	rows, err := s.read.QueryContext(ctx, callSQL+`WHERE i.rollout = ? ORDER BY i.ordinal`, rollout)
+	return s.calls(ctx, callSQL+`WHERE i.rollout = ? ORDER BY i.ordinal`, rollout)
+}
+
+// CallsAfter gives the finished calls of a rollout whose event comes after number after, in the
+// order in which they finished, at most limit.
+func (s *Store) CallsAfter(ctx context.Context, rollout string, after int64, limit int) ([]*Call, error) {
+	return s.calls(ctx, callSQL+`WHERE i.rollout = ? AND o.event > ? ORDER BY o.event LIMIT ?`, rollout, after, limit)
+}
+
+func (s *Store) calls(ctx context.Context, text string, args ...any) ([]*Call, error) {
+	rows, err := s.read.QueryContext(ctx, text, args...)
 	if err != nil {
 		return nil, classify("read calls", err)
 	}

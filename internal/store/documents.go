@@ -75,6 +75,24 @@ func (s *Store) DropGroup(ctx context.Context, id string) error {
 	return classify("drop a group", err)
 }
 
+// GroupIDs gives the ids of all groups.
+func (s *Store) GroupIDs(ctx context.Context) ([]string, error) {
+	rows, err := s.read.QueryContext(ctx, `SELECT id FROM groups ORDER BY created_at`)
+	if err != nil {
+		return nil, classify("list groups", err)
+	}
+	defer rows.Close()
+	var ids []string
+	for rows.Next() {
+		var id string
+		if err := rows.Scan(&id); err != nil {
+			return nil, classify("list groups", err)
+		}
+		ids = append(ids, id)
+	}
+	return ids, classify("list groups", rows.Err())
+}
+
 // GroupByID gives one group. ErrNotFound where there is none.
 func (s *Store) GroupByID(ctx context.Context, id string) (Group, error) {
 	g := Group{ID: id}
@@ -92,6 +110,16 @@ func (s *Store) PutGrade(ctx context.Context, rollout string, doc []byte) error 
 // Grade gives the grade of a rollout. ErrNotFound where it has none.
 func (s *Store) Grade(ctx context.Context, rollout string) ([]byte, error) {
 	return s.doc(ctx, "read a grade", `SELECT doc FROM grades WHERE rollout = ?`, rollout)
+}
+
+// PutPatch keeps the work of a rollout as a unified diff.
+func (s *Store) PutPatch(ctx context.Context, rollout string, patch []byte) error {
+	return s.put(ctx, "write a patch", `INSERT INTO patches (rollout, patch) VALUES (?, ?) ON CONFLICT (rollout) DO UPDATE SET patch = excluded.patch`, rollout, patch)
+}
+
+// Patch gives what PutPatch kept. ErrNotFound where there is nothing.
+func (s *Store) Patch(ctx context.Context, rollout string) ([]byte, error) {
+	return s.doc(ctx, "read a patch", `SELECT patch FROM patches WHERE rollout = ?`, rollout)
 }
 
 // PutReview writes what a person says of a call's verdict; the last one counts.
@@ -130,9 +158,9 @@ func (s *Store) AppendEvent(ctx context.Context, rollout string, e Event) error 
 	return s.put(ctx, "append an event", `INSERT INTO events (rollout, event, doc) VALUES (?, ?, ?)`, rollout, e.Event, e.Doc)
 }
 
-// Events gives the events of a rollout that are not calls, by number.
-func (s *Store) Events(ctx context.Context, rollout string) ([]Event, error) {
-	rows, err := s.read.QueryContext(ctx, `SELECT event, doc FROM events WHERE rollout = ? ORDER BY event`, rollout)
+// Events gives the events of a rollout that are not calls and come after number after, by number.
+func (s *Store) Events(ctx context.Context, rollout string, after int64) ([]Event, error) {
+	rows, err := s.read.QueryContext(ctx, `SELECT event, doc FROM events WHERE rollout = ? AND event > ? ORDER BY event`, rollout, after)
 	if err != nil {
 		return nil, classify("read events", err)
 	}

@@ -3,7 +3,6 @@ package store
 import (
 	"errors"
 	"fmt"
-	"io/fs"
 	"syscall"
 
 	"modernc.org/sqlite"
@@ -63,5 +62,3 @@ func sentinelOf(err error) error {
 	}
 	return nil
 }
-
-func missing(err error) bool { return errors.Is(err, fs.ErrNotExist) }

@@ -64,6 +64,11 @@ CREATE TABLE grades (
   doc     BLOB NOT NULL
 ) WITHOUT ROWID;
 
+CREATE TABLE patches (
+  rollout TEXT PRIMARY KEY,
+  patch   BLOB NOT NULL                    -- a unified diff
+) WITHOUT ROWID;
+
 CREATE TABLE reviews (
   rollout TEXT    NOT NULL,
   ordinal INTEGER NOT NULL,

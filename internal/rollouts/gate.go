@@ -1,0 +1,103 @@
+package rollouts
+
+import (
+	"context"
+
+	"proctor/judge"
+	"proctor/monitor"
+	"proctor/monitor/normalize"
+	"proctor/rules"
+	"proctor/sandbox"
+	"proctor/tasks"
+)
+
+// newGate builds the Gate of a rollout. In mode off it neither normalises nor judges, and needs
+// only the sandbox and the record.
+func (m *Manager) newGate(d *document, sess sandbox.Session, box monitor.Executor, rec monitor.Recorder) (*monitor.Gate, error) {
+	g := &monitor.Gate{
+		Mode: d.View.Mode, Policy: m.opt.Policy, Task: judgeTask(d.Task), Box: box, Record: rec,
+		RolloutID: d.View.ID, Log: m.opt.Log, Seen: m.opt.Observer.Stage, PacksID: d.View.Digests.Packs,
+	}
+	g.Policy.Preset = d.View.Preset
+	if d.View.Mode == monitor.Off {
+		return g, nil
+	}
+	g.Normalizer = m.opt.Normalizer(normalizeTask(d.Task), m.opt.Lab.Facts(d.Task, d.Image, sess))
+	g.Judge, g.Rules = m.opt.Judge, noRules{}
+	if m.opt.Rules != nil {
+		var err error
+		if g.Rules, err = m.opt.Rules().Session(rules.Vars(d.Task.RuleVars())); err != nil {
+			return nil, asError(CodePackInvalid, "the rule packs do not compile for task "+d.Task.ID, err)
+		}
+	}
+	g.Decoys = m.opt.Decoys(DecoyEnv{Task: d.Task, Session: sess})
+	if m.opt.Witness != nil {
+		g.Witness = m.opt.Witness(d.Task, sess)
+	}
+	return g, nil
+}
+
+// noRules is the rule set of a server that was given none.
+type noRules struct{}
+
+func (noRules) Match(*rules.Event) []rules.Hit { return nil }
+
+func judgeTask(t *tasks.Task) judge.Task {
+	return judge.Task{ID: t.ID, Instruction: t.Instruction, Workdir: t.Workdir, Vars: t.RuleVars()}
+}
+
+func normalizeTask(t *tasks.Task) normalize.Task {
+	return normalize.Task{Workdir: t.Workdir, Vars: rules.Vars(t.RuleVars())}
+}
+
+// dry is a Gate that concludes and never acts: for explaining a call, and for reading a patch.
+func (m *Manager) dry(t *tasks.Task, n monitor.Normalizer, j judge.Judge) (*monitor.Gate, *dryRecord, error) {
+	rec := &dryRecord{}
+	g := &monitor.Gate{
+		Mode: monitor.Shadow, Policy: m.opt.Policy, Task: judgeTask(t), Normalizer: n, Rules: noRules{}, Judge: j,
+		Box: dryBox{}, Record: rec, Log: m.opt.Log,
+	}
+	if m.opt.Rules != nil {
+		set := m.opt.Rules()
+		matcher, err := set.Session(rules.Vars(t.RuleVars()))
+		if err != nil {
+			return nil, nil, asError(CodePackInvalid, "the rule packs do not compile for task "+t.ID, err)
+		}
+		g.Rules, g.PacksID = matcher, set.Digest()
+	}
+	return g, rec, nil
+}
+
+type dryBox struct{}
+
+func (dryBox) Do(context.Context, sandbox.Call) (sandbox.Result, error) { return sandbox.Result{}, nil }
+
+type dryRecord struct{ rec *monitor.Record }
+
+func (d *dryRecord) Intent(_ context.Context, rec *monitor.Record) error {
+	rec.Ordinal, d.rec = 1, rec
+	return nil
+}
+
+func (d *dryRecord) Outcome(context.Context, *monitor.Record) error { return nil }
+
+// Check explains what the Gate would make of a call on a task, without running anything. The judge
+// that it asks is the built-in one.
+func (m *Manager) Check(ctx context.Context, taskID string, call monitor.Call) (Explanation, error) {
+	t, err := m.Task(ctx, taskID)
+	if err != nil {
+		return Explanation{}, err
+	}
+	g, rec, err := m.dry(t, m.opt.Normalizer(normalizeTask(t), nil), judge.NewHeuristic())
+	if err != nil {
+		return Explanation{}, err
+	}
+	if _, err := g.Do(ctx, call); err != nil {
+		return Explanation{}, asError(CodeInternal, "the call could not be explained", err)
+	}
+	e := Explanation{Hits: rec.rec.Verdict.Hits, Decision: rec.rec.Verdict.Decision}
+	if rec.rec.Event != nil {
+		e.Event = *rec.rec.Event
+	}
+	return e, nil
+}
