@@ -29,7 +29,6 @@ type runRoot struct {
 	path string
 
 	mu     sync.Mutex
-	opened bool
 	mounts bool // the root and the run folders are mounts of their own
 }
 
@@ -52,13 +51,10 @@ func newRunRoot(path, owner string) *runRoot {
 	return &runRoot{path: path}
 }
 
-// open makes the root once.
+// open makes the root where it is not there (any more).
 func (r *runRoot) open() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.opened {
-		return nil
-	}
 	if err := os.MkdirAll(r.path, 0o711); err != nil {
 		return fmt.Errorf("make the run root: %w", err)
 	}
@@ -70,7 +66,6 @@ func (r *runRoot) open() error {
 	default:
 		r.mounts = unix.Mount("tmpfs", r.path, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, rootOptions) == nil
 	}
-	r.opened = true
 	return nil
 }
 
@@ -140,7 +135,6 @@ func (r *runRoot) dropIfEmpty() {
 	if left, err := r.folders(); err != nil || len(left) > 0 {
 		return
 	}
-	r.opened = false
 	if mounted, err := isMount(r.path); err == nil && mounted {
 		// A sandbox that just went may hold the agent's file for a moment: detach.
 		if unix.Unmount(r.path, unix.MNT_DETACH|unix.UMOUNT_NOFOLLOW) != nil {

@@ -1,0 +1,109 @@
+package docker
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// inTemp gives a run root in a folder of the test's own.
+func inTemp(t *testing.T) *runRoot {
+	t.Helper()
+	r := newRunRoot(filepath.Join(t.TempDir(), "root"), "owner")
+	t.Cleanup(func() {
+		folders, _ := r.folders()
+		for _, folder := range folders {
+			if err := r.drop(folder); err != nil {
+				t.Error(err)
+			}
+		}
+		r.dropIfEmpty()
+	})
+	return r
+}
+
+func TestRunRootPathIsNeutralAndTheOwners(t *testing.T) {
+	a, b := newRunRoot("", "data-a"), newRunRoot("", "data-b")
+	if a.path == b.path || a.path != newRunRoot("", "data-a").path || strings.Contains(a.path, "proctor") || strings.Contains(a.path, "data") {
+		t.Errorf("%s and %s", a.path, b.path)
+	}
+}
+
+func TestRunFoldersComeAndGo(t *testing.T) {
+	r := inTemp(t)
+	one, err := r.newFolder()
+	if err != nil {
+		t.Fatal(err)
+	}
+	two, err := r.newFolder()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if found, err := r.folders(); err != nil || len(found) != 2 {
+		t.Errorf("%v %v", found, err)
+	}
+	if r.dropIfEmpty(); !exists(one) {
+		t.Error("a root with folders went")
+	}
+	if os.Geteuid() == 0 && r.mounts {
+		if err := os.WriteFile(filepath.Join(one, "fill"), make([]byte, 1<<20), 0o600); err == nil {
+			t.Error("a run folder holds 1 MiB")
+		}
+	}
+	for range 2 { // what is gone may go again
+		if err := r.drop(one); err != nil {
+			t.Error(err)
+		}
+	}
+	if exists(one) || !exists(two) {
+		t.Error("drop took the wrong one")
+	}
+	for _, path := range []string{"/etc", r.path, filepath.Join(two, "x"), "/", ""} {
+		if err := r.drop(path); err == nil {
+			t.Errorf("%q was dropped", path)
+		}
+	}
+	// A second root at the same place, as after a restart, finds it mounted.
+	again := newRunRoot(r.path, "owner")
+	if err := again.open(); err != nil || again.mounts != r.mounts {
+		t.Errorf("%v, mounts %v", err, again.mounts)
+	}
+}
+
+func TestInstallIsByContent(t *testing.T) {
+	r := inTemp(t)
+	source := filepath.Join(t.TempDir(), "agent")
+	install := func(content string) string {
+		t.Helper()
+		if err := os.WriteFile(source, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		path, err := r.install(source)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	one, two := install("v1"), install("v2")
+	if one == two || install("v1") != one {
+		t.Errorf("%s and %s", one, two)
+	}
+	if info, err := os.Stat(one); err != nil || info.Mode().Perm() != 0o555 || filepath.Base(one) != "docker-init" {
+		t.Errorf("%v %v", info, err)
+	}
+	if left, _ := os.ReadDir(filepath.Dir(one)); len(left) != 1 {
+		t.Errorf("parts left: %v", left)
+	}
+	if found, err := r.folders(); err != nil || len(found) != 0 {
+		t.Errorf("the agent's folder passes for a run folder: %v %v", found, err)
+	}
+	if _, err := r.install(filepath.Join(r.path, "none")); err == nil {
+		t.Error("a missing agent was installed")
+	}
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}
