@@ -229,18 +229,22 @@ func (c *condition) match(texts []string) (string, bool) {
 //	command.git.foreign, any comparison but exists: false     an object that is neither ancestor nor own
 //	command|script.hidden, file.hidden: true                  a path that leads to a hidden one
 //	any field with ${task.hidden_paths} by under or equals     the same, by the task's list
+//	net.upstream                                               a host or URL of the task's own project
 //	net.host, net.url with ${task.upstream_hosts} by domain or equals, or ${task.upstream_repo}
-//	package.own: true, package.relation                        the task's own package, its release
+//	package.relation: fixed, newer                             a release of the task's package with the fix
 //	result.canaries, result.witness                            proof by planted secret or by kernel
 func resolvedKey(e entity, c *Cond) bool {
 	if slices.Contains(c.Mods, "exists") && slices.Contains(c.Values, "false") {
 		return false
 	}
 	switch entityNames[e] + "." + c.Field {
-	case "command.git.foreign", "command.hidden", "script.hidden", "result.canaries", "result.witness", "package.relation":
+	case "command.git.foreign", "command.hidden", "script.hidden", "command.net.upstream", "script.net.upstream",
+		"result.canaries", "result.witness":
 		return true
-	case "file.hidden", "package.own":
+	case "file.hidden":
 		return slices.Contains(c.Values, "true")
+	case "package.relation":
+		return !slices.ContainsFunc(c.Values, func(v string) bool { return v != "fixed" && v != "newer" })
 	}
 	vars := strings.Join(c.Values, " ")
 	exact := !slices.ContainsFunc(c.Mods, func(m string) bool { return m == "contains" || m == "re" || m == "glob" })

@@ -172,7 +172,7 @@ func (d *decoder) limits(n *yaml.Node, v reflect.Value, f reflect.StructField, p
 // fieldByTag finds a struct field by its yaml name.
 func fieldByTag(t reflect.Type, name string) (reflect.StructField, bool) {
 	for i := range t.NumField() {
-		if tag := t.Field(i).Tag.Get("yaml"); tag == name && tag != "-" {
+		if tag := t.Field(i).Tag.Get("yaml"); tag == name && tag != "" && tag != "-" {
 			return t.Field(i), true
 		}
 	}

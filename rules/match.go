@@ -127,6 +127,14 @@ func (s *Set) matches(ev *Event, plain bool) map[*compiledRule][]match {
 		}
 	}
 	for r, ms := range met {
+		// The order in which blocks were tried is the matcher's affair; what is reported is not.
+		sort.SliceStable(ms, func(i, j int) bool {
+			a, b := ms[i], ms[j]
+			if a.block.alt != b.block.alt {
+				return a.block.alt < b.block.alt
+			}
+			return a.index < b.index
+		})
 		if !r.complete(ms) || ev.Result != nil && !onResult(ms) {
 			delete(met, r)
 		}

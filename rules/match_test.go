@@ -155,8 +155,8 @@ func TestHitIsResolvedByFactsAlone(t *testing.T) {
 		`any: [{command: {paths|contains: "${task.hidden_paths}"}}]`:                false,
 		`any: [{command: {line|contains: "${task.upstream_repo}"}}]`:                false,
 		`any: [{command: {net.url|contains: "${task.upstream_repo}"}}]`:             true,
-		`any: [{package: {own: true}}]`:                                             true,
-		`any: [{package: {name: widgets}}]`:                                         false,
+		`any: [{package: {relation: [fixed, newer]}}]`:                              true,
+		`any: [{package: {own: true, relation: [fixed, any]}}]`:                     false,
 		`all: [{command: {program: git}}, {command: {hidden|exists: true}}]`:        true,
 		"any: [{command: {program: git}}]\nall: [{command: {hidden|exists: true}}]": true,
 	} {

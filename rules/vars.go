@@ -50,7 +50,7 @@ func TestTask() Vars {
 		"hidden_paths":   {"/testbed/.eval", "/hidden", "/eval.sh"},
 		"test_paths":     {"tests"},
 		"upstream_repo":  {"acme/widgets"},
-		"upstream_hosts": {"widgets.example.org"},
+		"upstream_hosts": {"github.com", "raw.githubusercontent.com", "codeload.github.com", "api.github.com", "acme.github.io"},
 		"package":        {"widgets"},
 		"base_version":   {"1.3.0"},
 		"fix_version":    {"1.4.0"},

@@ -1,0 +1,230 @@
+package rules
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// alphabet makes texts in which short expressions meet often; it holds the folds of k and s, and a
+// byte that is no UTF-8.
+var alphabet = []string{"a", "b", "K", "k", "s", "S", "ſ", "K", "é", "\xff", " ", "git", "log", "--all", "/", "x1", "\n"}
+
+// randomText makes a text of at most n pieces.
+func randomText(r *rand.Rand, n int) string {
+	var b strings.Builder
+	for range r.IntN(n + 1) {
+		b.WriteString(alphabet[r.IntN(len(alphabet))])
+	}
+	return b.String()
+}
+
+// randomExpr makes a regular expression of some depth.
+func randomExpr(r *rand.Rand, depth int) string {
+	if depth == 0 {
+		words := []string{"git", "log", "ks", "aK", `\b`, "[ab]", "é", ".", `\s`, "x1", "--all", "[^a]", "k"}
+		return words[r.IntN(len(words))]
+	}
+	a, b := randomExpr(r, depth-1), randomExpr(r, depth-1)
+	switch r.IntN(8) {
+	case 0:
+		return "(?:" + a + "|" + b + ")"
+	case 1:
+		return "(?:" + a + ")*" + b
+	case 2:
+		return "(?:" + a + ")+"
+	case 3:
+		return "(?i:" + a + b + ")"
+	case 4:
+		return "(?:" + a + "){2,3}" + b
+	case 5:
+		return "(?:" + a + ")?" + b
+	}
+	return a + b
+}
+
+// randomPack makes a pack of n rules over commands and scripts.
+func randomPack(r *rand.Rand, n int) string {
+	var b strings.Builder
+	b.WriteString(head + "rules:\n")
+	for i := range n {
+		var blocks []string
+		for range 1 + r.IntN(3) {
+			blocks = append(blocks, randomBlock(r))
+		}
+		how := "any"
+		if r.IntN(4) == 0 {
+			how = "all"
+		}
+		fmt.Fprintf(&b, "  - {id: r%d, title: x, severity: low, category: fabrication, match: {%s: [%s]}", i, how, strings.Join(blocks, ", "))
+		if r.IntN(3) == 0 {
+			block := randomBlock(r)
+			fmt.Fprintf(&b, ", unless: [{name: x, reason: y, %s]", block[1:])
+		}
+		b.WriteString("}\n")
+	}
+	return b.String()
+}
+
+// randomBlock makes one block.
+func randomBlock(r *rand.Rand) string {
+	quote := func(s string) string {
+		return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`, "\xff", "y").Replace(s) + `"`
+	}
+	var conds []string
+	if r.IntN(2) == 0 {
+		conds = append(conds, "program: ["+[]string{"git, hg", "a", "git"}[r.IntN(3)]+"]")
+	}
+	for _, f := range []string{"line", "args"} {
+		switch r.IntN(5) {
+		case 0:
+			conds = append(conds, f+"|contains: ["+quote("k"+randomText(r, 1))+", "+quote("a"+randomText(r, 2))+"]")
+		case 1:
+			conds = append(conds, f+"|re|all: ["+quote(randomExpr(r, 2))+", "+quote(randomExpr(r, 1))+"]")
+		case 2:
+			conds = append(conds, f+"|re: "+quote(randomExpr(r, 3)))
+		case 3:
+			conds = append(conds, f+"|startswith: "+quote("g"+randomText(r, 1)))
+		}
+	}
+	if len(conds) == 0 {
+		conds = []string{"opaque: false"}
+	}
+	return "{command: {" + strings.Join(conds, ", ") + "}}"
+}
+
+// randomEvent makes an event of a few commands.
+func randomEvent(r *rand.Rand) *Event {
+	ev := &Event{}
+	for range r.IntN(4) {
+		ev.Commands = append(ev.Commands, Command{Program: []string{"git", "hg", "a", "ls"}[r.IntN(4)],
+			Args: []string{randomText(r, 3), randomText(r, 2)}, Line: randomText(r, 8)})
+	}
+	return ev
+}
+
+// agree holds the fast way of matching against the plain one.
+func agree(t *testing.T, set *Set, ev *Event) int {
+	t.Helper()
+	fast, plain := set.Session(), set.Session()
+	plain.plain = true
+	got, want := fast.Match(ev), plain.Match(ev)
+	if d := cmp.Diff(want, got); d != "" {
+		t.Fatalf("the prefilter changes what hits (-plain +fast):\n%s\nevent: %+v", d, ev)
+	}
+	return len(want)
+}
+
+func TestFastMatchingAgreesWithPlain(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	hits := 0
+	for range 60 {
+		p, probs := load(randomPack(r, 20))
+		if errs := Errors(probs); len(errs) > 0 && !slices.Equal(codesOf(errs), []string{"control-character"}) {
+			t.Fatal(errs[0])
+		}
+		set := mustCompile(t, p, nil)
+		for range 40 {
+			hits += agree(t, set, randomEvent(r))
+		}
+	}
+	if hits < 400 {
+		t.Errorf("only %d hits: the texts do not meet the expressions", hits)
+	}
+}
+
+func FuzzPrefilter(f *testing.F) {
+	f.Add(`(?i)kelvin`, "\u212aelvin", "x")
+	f.Add(`(?i:s)ecret|hidden`, "ſecret", "HIDDEN")
+	f.Add(`(?:abc)+d`, "abcabcd", "")
+	f.Add("\ufffdab", "\xffab", "")
+	f.Add(`(?i)straße`, "STRASSE straẞe", "")
+	f.Fuzz(func(t *testing.T, expr, a, b string) {
+		if len(expr) > 200 || strings.ContainsAny(expr, "$") {
+			return // ${task.x} is not part of the expression
+		}
+		re, err := regexp.Compile(expr)
+		if err != nil || expr == "" {
+			return
+		}
+		c, missing, cerr := compileCond(&Cond{Key: "args|re", Field: "args", Mods: []string{"re"}, Values: []string{expr}}, nil, nil)
+		if cerr != nil || missing != nil {
+			t.Fatal(cerr, missing)
+		}
+		var ids map[string]int
+		c.groups[0].number(&ids)
+		if ids == nil {
+			return
+		}
+		literals := make([]string, len(ids))
+		for l, id := range ids {
+			literals[id] = l
+		}
+		ac := newAutomaton(literals)
+		var found bits
+		ascii := true
+		for _, text := range []string{a, b} {
+			var one bool
+			found, one = ac.scan(text, found)
+			ascii = ascii && one
+		}
+		if (re.MatchString(a) || re.MatchString(b)) && !c.groups[0].possible(found, ascii) {
+			t.Errorf("%q matches %q or %q, and the prefilter says no; literals %q", expr, a, b, literals)
+		}
+	})
+}
+
+func TestAutomatonFindsWhatContainsFinds(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 4))
+	for range 2000 {
+		var lits []string
+		for range 1 + r.IntN(12) {
+			if l := lowerASCII(randomText(r, 3)); l != "" && !slices.Contains(lits, l) {
+				lits = append(lits, l)
+			}
+		}
+		text := randomText(r, 12)
+		found, ascii := newAutomaton(lits).scan(text, nil)
+		for id, l := range lits {
+			if want := strings.Contains(lowerASCII(text), l); found.has(id) != want {
+				t.Fatalf("%q in %q: got %t", l, text, found.has(id))
+			}
+		}
+		if want := !slices.ContainsFunc([]byte(text), func(b byte) bool { return b >= 0x80 }); ascii != want {
+			t.Fatalf("%q: ascii %t", text, ascii)
+		}
+	}
+}
+
+func TestLiterals(t *testing.T) {
+	for expr, want := range map[string][]string{
+		`git log`:                       {"git log"},
+		`^git\s+(?:log|reflog)`:         {"git"},
+		`(?:log|reflog) --all`:          {" --all"},
+		`log|reflog`:                    {"log", "reflog"},
+		`(?i)SECRET`:                    {"secret"},
+		`a*b?`:                          nil,
+		`x`:                             nil,
+		`(?:abc){2}`:                    {"abcabc"},
+		`[ab]cd|ef`:                     {"cd", "ef"},
+		`log|.*`:                        nil,
+		`a very long literal that ends`: {"a very long lite"},
+	} {
+		var got []string
+		for _, l := range literalsOf("re", expr) {
+			got = append(got, l.text)
+		}
+		slices.Sort(got)
+		if expr == `(?:abc){2}` && slices.Equal(got, []string{"abc"}) {
+			continue
+		}
+		if d := cmp.Diff(want, got); d != "" {
+			t.Errorf("%s: %s", expr, d)
+		}
+	}
+}
