@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"path"
+	"slices"
 	"strings"
 )
 
@@ -60,10 +61,6 @@ var wordings = map[string]struct {
 	"jq":       {"jq: error: Could not open file %s: No such file or directory\n", 2, false, false},
 	"zcat":     {"gzip: %s.gz: No such file or directory\n", 1, false, false},
 	"tree":     {"%s  [error opening dir]\n\n0 directories, 0 files\n", 2, false, true},
-	"cd":       {"bash: line 1: cd: %s: No such file or directory\n", 1, false, false},
-	"pushd":    {"bash: line 1: pushd: %s: No such file or directory\n", 1, false, false},
-	"source":   {"bash: line 1: %s: No such file or directory\n", 1, false, false},
-	".":        {"bash: line 1: %s: No such file or directory\n", 1, false, false},
 	"bash":     {"bash: %s: No such file or directory\n", 127, false, false},
 	"sh":       {"sh: 0: cannot open %s: No such file\n", 2, false, false},
 	"readlink": {"", 1, false, false},
@@ -82,17 +79,20 @@ func (m *Maker) replyPath(ctx context.Context, req Request, t *target) reply {
 	if r, ok := m.sibling(ctx, req, t); ok {
 		return r
 	}
-	return templatePath(req, t)
+	return m.templatePath(req, t)
 }
 
 // templatePath words it from the table.
-func templatePath(req Request, t *target) reply {
+func (m *Maker) templatePath(req Request, t *target) reply {
 	names := spelled(req, t)
 	if len(names) == 0 {
-		if r, ok := redirected(t); ok {
+		if r, ok := m.redirected(t); ok {
 			return r
 		}
 		names = []string{last(t.cmd.Args)}
+	}
+	if slices.Contains([]string{"cd", "pushd", "source", "."}, t.cmd.Program) {
+		return m.builtinFails(t.cmd.Program, names[0])
 	}
 	w, ok := wordings[t.cmd.Program]
 	if !ok {
@@ -131,7 +131,7 @@ func shellQuoted(n string) string {
 }
 
 // redirected answers a command whose protected path stands behind `<`: then the shell complains.
-func redirected(t *target) (reply, bool) {
+func (m *Maker) redirected(t *target) (reply, bool) {
 	at := strings.LastIndexByte(t.text, '<')
 	if at < 0 || t.cmd.Span.Start < 0 {
 		return reply{}, false
@@ -139,9 +139,7 @@ func redirected(t *target) (reply, bool) {
 	for _, p := range t.paths {
 		for _, f := range strings.Fields(strings.NewReplacer("<", " < ", ";", " ", "|", " ", ")", " ").Replace(t.text)) {
 			if path.Base(f) == path.Base(p) {
-				r := says(famNoFile, 1, "bash: line 1: "+f+": No such file or directory\n")
-				r.drops = []string{f}
-				return r, true
+				return m.redirectionFails(famNoFile, f, "No such file or directory"), true
 			}
 		}
 	}

@@ -60,7 +60,7 @@ func filterRun(req Request, t *target, denied []string) (reply, bool) {
 	if !lists(t.cmd) {
 		return reply{}, false
 	}
-	cwd := req.Event.Call.Cwd
+	cwd := dirAt(&req.Event, t.index)
 	for _, n := range t.cmd.Args {
 		if strings.HasPrefix(n, "-") || strings.ContainsAny(n, "*?[") {
 			continue
@@ -83,7 +83,15 @@ func filterRun(req Request, t *target, denied []string) (reply, bool) {
 		r.edit = func(src, _ []string) []string {
 			return after(src, []string{"-I", quote(strings.Join(bases(denied), "|"))})
 		}
-	case "du", "tar":
+	case "tar":
+		r.edit = func(src, val []string) []string {
+			out := after(src, options("--exclude=", bases(denied)))
+			if len(val) > 1 && !strings.HasPrefix(val[1], "-") {
+				out[len(out)-len(src)+1] = "-" + src[1] // old-style letters have to come first, unless they have a dash
+			}
+			return out
+		}
+	case "du":
 		r.edit = func(src, _ []string) []string { return after(src, options("--exclude=", bases(denied))) }
 	case "grep", "egrep", "fgrep":
 		r.edit = func(src, _ []string) []string {

@@ -171,7 +171,8 @@ func (m *Maker) replyRevision(ctx context.Context, req Request, t *target, verb 
 		argv = append(argv, a)
 	}
 	if slices.Contains(askableGit, verb) && len(back) > 0 && !t.cmd.Opaque {
-		if r, ok := m.ask(ctx, req, argv, nil, probeTimeout, back); ok && r.exit != 0 {
+		if r, ok := m.ask(ctx, dirAt(&req.Event, t.index), argv, probeTimeout, back); ok && r.exit != 0 {
+			m.interleave(ctx, dirAt(&req.Event, t.index), argv, back, &r)
 			r.family = famRevision
 			return r
 		}
@@ -228,6 +229,7 @@ func templateRevision(verb, ref string, args []string) reply {
 		"Use '--' to separate paths from revisions, like this:\n'git <command> [<revision>...] -- [<file>...]'\n")
 	if verb == "rev-parse" {
 		r.stdout = []byte(ref + "\n")
+		r.parts = []part{{true, r.stderr}, {false, r.stdout}} // stdout is flushed at the end
 	}
 	return r
 }

@@ -14,10 +14,19 @@ func itoa(n int) string { return strconv.Itoa(n) }
 func literal(r reply, last string) string {
 	var b strings.Builder
 	b.WriteString("{ ")
-	if len(r.stdout) > 0 {
+	for _, p := range r.parts {
+		b.WriteString("printf -- " + format(p.text))
+		if p.err {
+			b.WriteString(" >&2")
+		}
+		b.WriteString("; ")
+	}
+	if len(r.stdout) > 0 && r.parts == nil {
 		b.WriteString("printf -- " + format(r.stdout) + "; ")
 	}
-	if len(r.stderr) > 0 {
+	if r.shell != "" {
+		b.WriteString(r.shell + "; ")
+	} else if len(r.stderr) > 0 && r.parts == nil {
 		b.WriteString("printf -- " + format(r.stderr) + " >&2; ")
 	}
 	if last != "" {

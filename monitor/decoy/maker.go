@@ -89,6 +89,7 @@ const (
 
 // answerShell answers a command typed into a shell.
 func (m *Maker) answerShell(ctx context.Context, req Request, targets []target) Answer {
+	targets = settle(req, targets)
 	replies := make([]reply, 0, len(targets))
 	for i := range targets {
 		r := m.reply(ctx, req, &targets[i])

@@ -65,7 +65,7 @@ func (m *Maker) askNetwork(ctx context.Context, req Request, t *target) (reply, 
 	if len(back) == 0 {
 		return reply{}, false
 	}
-	r, ok := m.ask(ctx, req, argv, nil, probeTimeout, back)
+	r, ok := m.ask(ctx, dirAt(&req.Event, t.index), argv, probeTimeout, back)
 	r.family = famNetwork
 	return r, ok && r.exit != 0
 }
@@ -155,7 +155,7 @@ func (m *Maker) replyGitRemote(ctx context.Context, req Request, t *target, verb
 		}
 	}
 	into := ""
-	if verb == "clone" {
+	if verb == "clone" && !hasOption(t.cmd.Args, "q", "quiet") {
 		dir := last(t.cmd.Args)
 		if dir == addr {
 			dir = strings.TrimSuffix(path.Base(addr), ".git")
@@ -227,7 +227,7 @@ func (m *Maker) askPackage(ctx context.Context, req Request, t *target, pkgs []r
 	if len(back) == 0 {
 		return reply{}, false
 	}
-	r, ok := m.ask(ctx, req, argv, nil, packageTimeout, back)
+	r, ok := m.ask(ctx, dirAt(&req.Event, t.index), argv, packageTimeout, back)
 	r.family = famPackage
 	return r, ok && r.exit != 0
 }

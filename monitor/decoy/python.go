@@ -119,7 +119,7 @@ func (m *Maker) askPython(ctx context.Context, req Request, t *target, s source,
 		call = "import requests; requests.get('https://%s/')"
 	}
 	sib := invalid(m.scramble(strings.Repeat("a", len(host))))
-	r, ok := m.ask(ctx, req, []string{t.cmd.Program, "-c", fmt.Sprintf(call, sib)}, nil, probeTimeout, map[string]string{sib: host})
+	r, ok := m.ask(ctx, dirAt(&req.Event, t.index), []string{t.cmd.Program, "-c", fmt.Sprintf(call, sib)}, probeTimeout, map[string]string{sib: host})
 	if !ok || r.exit != 1 || !strings.Contains(string(r.stderr), "Error") || strings.Contains(string(r.stderr), "ModuleNotFoundError") {
 		return reply{}, false
 	}

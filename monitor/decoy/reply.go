@@ -15,6 +15,8 @@ type reply struct {
 	family         string
 	stdout, stderr []byte
 	exit           int
+	parts          []part   // stdout and stderr in the order written, where it is known
+	shell          string   // shell text that says stderr instead, where the shell itself would word it
 	drops          []string // redirections that the shell never opened, as written
 
 	// edit, instead: the command runs for real with other words. It is given each word as written
@@ -51,7 +53,7 @@ func (m *Maker) reply(ctx context.Context, req Request, t *target) reply {
 		return m.replyUnknown(t)
 	}
 	if m.missing(ctx, req, t.cmd.Program) {
-		return says(famNoTool, 127, "bash: line 1: "+t.cmd.Program+": command not found\n")
+		return m.notInstalled(t.cmd.Program)
 	}
 	switch {
 	case len(t.writes) > 0 && !interpreted(t):
@@ -83,15 +85,13 @@ func (m *Maker) missing(ctx context.Context, req Request, program string) bool {
 	if m.run == nil || program == "" || strings.Contains(program, "/") || shellBuiltin(program) {
 		return false
 	}
-	r, err := m.run(ctx, sandbox.Exec{Argv: []string{"sh", "-c", `command -v -- "$1"`, "sh", program}, Dir: dirOf(req), Timeout: probeTimeout, Limit: 4096})
+	r, err := m.run(ctx, sandbox.Exec{Argv: []string{"sh", "-c", `command -v -- "$1"`, "sh", program}, Dir: req.Event.Call.Cwd, Timeout: probeTimeout, Limit: 4096})
 	return err == nil && r.Exit != nil && *r.Exit != 0
 }
 
 func shellBuiltin(p string) bool {
 	return slices.Contains([]string{"cd", ".", "source", "[", "[[", "test", "read", "mapfile", "echo", "printf", "exec", "eval", "pushd", "type", "command", "export"}, p)
 }
-
-func dirOf(req Request) string { return req.Event.Call.Cwd }
 
 // words gives the command's words as the agent wrote them, where the event kept them apart.
 func words(t *target) []string {
@@ -101,7 +101,7 @@ func words(t *target) []string {
 // spelled gives the arguments that lead to one of t's paths, as they were written: what programs
 // name in their complaints.
 func spelled(req Request, t *target) []string {
-	cwd := req.Event.Call.Cwd
+	cwd := dirAt(&req.Event, t.index)
 	var out []string
 	for _, a := range t.cmd.Args {
 		if strings.HasPrefix(a, "-") && !strings.Contains(a, "/") {
@@ -119,27 +119,30 @@ func spelled(req Request, t *target) []string {
 }
 
 // leads reports whether word, seen from cwd, is one of paths, lies below one, or is a pattern that
-// could match one.
+// could match one; or, since cwd may be wrong, whether it ends one of them.
 func leads(cwd, word string, paths []string) bool {
+	return leadsStrictly(cwd, word, paths) || slices.ContainsFunc(paths, func(p string) bool {
+		return strings.HasSuffix(path.Clean(p), "/"+trimUp(path.Clean(word)))
+	})
+}
+
+// leadsStrictly is leads where cwd is known.
+func leadsStrictly(cwd, word string, paths []string) bool {
 	abs := word
 	if !path.IsAbs(abs) {
 		abs = path.Join(cwd, word)
 	}
-	for _, p := range paths {
-		if under(abs, p) || path.Clean(abs) == path.Clean(p) {
-			return true
-		}
-		if ok, err := path.Match(abs, p); err == nil && ok {
-			return true
-		}
-		if strings.HasSuffix(path.Clean(p), "/"+strings.TrimPrefix(path.Clean(word), "/")) {
-			return true
-		}
-		if strings.ContainsAny(word, "*?[") && globLeads(abs, p) {
-			return true
-		}
+	return slices.ContainsFunc(paths, func(p string) bool {
+		return under(abs, p) || strings.ContainsAny(word, "*?[") && globLeads(abs, p)
+	})
+}
+
+// trimUp drops what a relative path climbs, and a leading slash.
+func trimUp(p string) string {
+	for strings.HasPrefix(p, "../") {
+		p = p[3:]
 	}
-	return false
+	return strings.TrimPrefix(p, "/")
 }
 
 // globLeads reports whether a pattern's folders match p's, as far as the shorter goes.

@@ -52,17 +52,72 @@ func (m *Maker) sibling(ctx context.Context, req Request, t *target) (reply, boo
 	if len(back) == 0 {
 		return reply{}, false
 	}
-	r, ok := m.ask(ctx, req, argv, nil, probeTimeout, back)
+	r, ok := m.ask(ctx, dirAt(&req.Event, t.index), argv, probeTimeout, back)
+	if !ok || r.exit == 127 || r.exit == 0 && t.cmd.Program != "file" {
+		return reply{}, false // it did not fail: whatever it said is not what absence looks like
+	}
+	if !slices.Contains([]string{"cp", "mv", "ln"}, t.cmd.Program) {
+		m.interleave(ctx, dirAt(&req.Event, t.index), argv, back, &r)
+	}
 	r.family = famNoFile
-	return r, ok && r.exit != 127
+	return r, true
+}
+
+// interleave asks once more with both streams as one, to learn in which order a program that goes
+// on past the missing name writes to them.
+func (m *Maker) interleave(ctx context.Context, dir string, argv []string, back map[string]string, r *reply) {
+	if len(r.stdout) == 0 || len(r.stderr) == 0 {
+		return
+	}
+	both, ok := m.ask(ctx, dir, append([]string{"sh", "-c", `exec "$@" 2>&1`, "sh"}, argv...), probeTimeout, back)
+	if !ok {
+		return
+	}
+	if parts, ok := pullApart(both.stdout, r.stdout, r.stderr); ok {
+		r.parts = parts
+	}
+}
+
+// part is a stretch of output on one stream.
+type part struct {
+	err  bool
+	text []byte
+}
+
+// pullApart splits merged output into stretches of stdout and lines of stderr; false where the two
+// do not make up the whole.
+func pullApart(merged, stdout, stderr []byte) ([]part, bool) {
+	var parts []part
+	var rest []byte
+	at := 0
+	for _, line := range bytes.SplitAfter(stderr, []byte("\n")) {
+		if len(line) == 0 {
+			continue
+		}
+		i := bytes.Index(merged[at:], line)
+		if i < 0 {
+			return nil, false
+		}
+		if i > 0 {
+			parts = append(parts, part{false, merged[at : at+i]})
+			rest = append(rest, merged[at:at+i]...)
+		}
+		parts = append(parts, part{true, line})
+		at += i + len(line)
+	}
+	if at < len(merged) {
+		parts = append(parts, part{false, merged[at:]})
+		rest = append(rest, merged[at:]...)
+	}
+	return parts, bytes.Equal(rest, stdout)
 }
 
 // ask runs argv and puts names back in what it says.
-func (m *Maker) ask(ctx context.Context, req Request, argv []string, stdin []byte, limit time.Duration, back map[string]string) (reply, bool) {
+func (m *Maker) ask(ctx context.Context, dir string, argv []string, limit time.Duration, back map[string]string) (reply, bool) {
 	if m.run == nil {
 		return reply{}, false
 	}
-	res, err := m.run(ctx, sandbox.Exec{Argv: argv, Stdin: stdin, Dir: dirOf(req), Timeout: limit, Limit: probeLimit})
+	res, err := m.run(ctx, sandbox.Exec{Argv: argv, Dir: dir, Timeout: limit, Limit: probeLimit})
 	if err != nil || res.Exit == nil || res.Truncated {
 		return reply{}, false
 	}
@@ -101,12 +156,16 @@ func wordRune(r rune) bool {
 	return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9'
 }
 
-// scramble replaces each letter and digit by another of its kind: a hex id stays one.
+// fresh is the least number of random letters in a name that is to exist nowhere.
+const fresh = 8
+
+// scramble replaces each letter and digit by another of its kind, and adds letters where they are
+// too few to be unlike every other name. A hex id stays one of the same length.
 func (m *Maker) scramble(s string) string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	hex := isHex(s)
-	out := []byte(s)
+	out, n := []byte(s), 0
 	for i, c := range out {
 		switch {
 		case hex:
@@ -117,7 +176,13 @@ func (m *Maker) scramble(s string) string {
 			out[i] = byte('A' + m.rand.IntN(26))
 		case c >= '0' && c <= '9':
 			out[i] = byte('0' + m.rand.IntN(10))
+		default:
+			continue
 		}
+		n++
+	}
+	for ; n < fresh && !hex; n++ {
+		out = append(out, byte('a'+m.rand.IntN(26)))
 	}
 	return string(out)
 }

@@ -75,17 +75,81 @@ func (m *Maker) addCommand(byIndex map[int]*target, ev *rules.Event, i int, h ru
 			t.refs = append(t.refs, r.Text)
 		}
 	}
-	t.paths = append(t.paths, c.Hidden...)
+	t.paths = m.notAbove(c.Hidden)
 	switch h.Class {
 	case rules.HiddenArtifact, rules.SandboxEscape, rules.HarnessIntrospection, rules.UpstreamPackage, rules.GitHistory:
-		if len(t.paths) == 0 {
-			t.paths = suspects(h, c.Paths)
+		if len(t.paths) == 0 && lists(c) && h.Class == rules.HiddenArtifact {
+			t.paths = m.protectedBelow(c.Paths, dirAt(ev, i))
+		} else if len(t.paths) == 0 {
+			t.paths = suspects(h, m.notAbove(c.Paths))
 		}
 	case rules.GraderTamper, rules.ResultForging:
 		t.writes = c.Writes
 	}
 	byIndex[i] = t
 	return t
+}
+
+// notAbove leaves out folders that hold more than what is protected: the work tree, and whatever a
+// protected path lies below. Those are there for all to see.
+func (m *Maker) notAbove(paths []string) []string {
+	var out []string
+	for _, p := range paths {
+		holds := p == "/" || under(m.vars.One("workdir"), p) || slices.ContainsFunc(m.vars["hidden_paths"], func(h string) bool { return under(h, p) && clean(h) != clean(p) })
+		if !holds {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// protectedBelow gives the protected paths below the folders that a listing starts from: cwd where
+// it names none.
+func (m *Maker) protectedBelow(folders []string, cwd string) []string {
+	var out []string
+	for _, h := range m.vars["hidden_paths"] {
+		if slices.ContainsFunc(append(slices.Clone(folders), cwd), func(f string) bool { return under(h, f) }) {
+			out = append(out, clean(h))
+		}
+	}
+	return out
+}
+
+// dirAt gives the folder in which command i runs, as far as the literal cd commands before it tell.
+func dirAt(ev *rules.Event, i int) string {
+	dir := ev.Call.Cwd
+	for _, c := range ev.Commands[:max(0, min(i, len(ev.Commands)))] {
+		if len(c.Hidden) > 0 {
+			continue // it is answered: the shell stays where it is
+		}
+		if c.Program != "cd" || len(c.Args) != 1 || strings.HasPrefix(c.Args[0], "-") {
+			continue
+		}
+		if path.IsAbs(c.Args[0]) {
+			dir = c.Args[0]
+		} else {
+			dir = path.Join(dir, c.Args[0])
+		}
+	}
+	return dir
+}
+
+// settle drops what is natural as it stands once the cd before it has failed: in `cd .eval; ls` the
+// ls lists the folder that the shell never left.
+func settle(req Request, targets []target) []target {
+	var out []target
+	stayed := false
+	for _, t := range targets {
+		if t.cmd != nil && t.index >= 0 && stayed && len(t.hosts)+len(t.refs)+len(t.pkgs)+len(t.writes) == 0 && t.code == nil {
+			dir := dirAt(&req.Event, t.index)
+			if !slices.ContainsFunc(t.cmd.Args, func(a string) bool { return leadsStrictly(dir, a, t.paths) }) {
+				continue
+			}
+		}
+		stayed = stayed || t.cmd != nil && len(t.paths) > 0 && (t.cmd.Program == "cd" || t.cmd.Program == "pushd")
+		out = append(out, t)
+	}
+	return out
 }
 
 // suspects picks, of the paths that a command names, those that the hit's words name; all of them

@@ -57,9 +57,7 @@ func (m *Maker) replyWrite(_ context.Context, req Request, t *target) reply {
 		}
 		return says(family, words.exit, text)
 	}
-	r := says(family, 1, "bash: line 1: "+name+": "+errno+"\n") // a redirection: the shell says it
-	r.drops = []string{name}
-	return r
+	return m.redirectionFails(family, name, errno)
 }
 
 // spelledWrite gives a written path as the agent wrote it, where the text shows it.
