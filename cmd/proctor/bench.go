@@ -1,0 +1,74 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+)
+
+// newBench groups the benchmarks. Each prints ratios measured side by side in one run: milliseconds depend
+// on the machine, ratios hardly.
+func newBench() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "bench",
+		Short: "Measure performance ratios side by side in one run",
+	}
+	cmd.AddCommand(newBenchExec())
+	return cmd
+}
+
+// probe is one thing that a benchmark times.
+type probe struct {
+	name string
+	run  func(ctx context.Context, round int) error
+}
+
+// interleave times n rounds of every probe, one after the other in each round so that a busy moment of the
+// machine hits all alike, after a few rounds that do not count. It gives each probe's median.
+func interleave(ctx context.Context, n int, probes []probe) (map[string]time.Duration, error) {
+	const warmup = 5
+	took := map[string][]time.Duration{}
+	for round := range n + warmup {
+		for _, p := range probes {
+			began := time.Now()
+			if err := p.run(ctx, round); err != nil {
+				return nil, fmt.Errorf("%s, round %d: %w", p.name, round, err)
+			}
+			if round >= warmup {
+				took[p.name] = append(took[p.name], time.Since(began))
+			}
+		}
+	}
+	medians := map[string]time.Duration{}
+	for name, all := range took {
+		medians[name] = median(all)
+	}
+	return medians, nil
+}
+
+// median gives the middle of all, the mean of the two middle ones where they are even in number; 0 of none.
+func median(all []time.Duration) time.Duration {
+	if len(all) == 0 {
+		return 0
+	}
+	sorted := slices.Sorted(slices.Values(all))
+	middle := len(sorted) / 2
+	if len(sorted)%2 == 1 {
+		return sorted[middle]
+	}
+	return (sorted[middle-1] + sorted[middle]) / 2
+}
+
+// ms gives d in milliseconds, to the microsecond.
+func ms(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
+
+// ratio gives a/b to three digits after the point; 0 where b is 0.
+func ratio(a, b float64) float64 {
+	if b == 0 {
+		return 0
+	}
+	return float64(int64(a/b*1000+0.5)) / 1000
+}
