@@ -1,0 +1,114 @@
+package normalize
+
+import (
+	"regexp"
+	"strings"
+
+	"mvdan.cc/sh/v3/pattern"
+)
+
+// shellPattern compiles a shell pattern, nil where it is not one. Bounded: RE2 has no backtracking.
+func shellPattern(pat string, mode pattern.Mode) *regexp.Regexp {
+	if len(pat) > 1024 {
+		return nil
+	}
+	expr, err := pattern.Regexp(pat, mode)
+	if err != nil {
+		return nil
+	}
+	rx, err := regexp.Compile("(?s)" + expr)
+	if err != nil {
+		return nil
+	}
+	return rx
+}
+
+// matchName tells whether one path component matches one component of a shell pattern. A leading
+// dot has to be matched literally, as in bash without dotglob.
+func matchName(pat, name string) bool {
+	if strings.HasPrefix(name, ".") && !strings.HasPrefix(strings.TrimPrefix(pat, `\`), ".") {
+		return false
+	}
+	if !strings.ContainsAny(pat, "*?[\\") {
+		return pat == name
+	}
+	rx := shellPattern(pat, pattern.EntireString)
+	return rx != nil && rx.MatchString(name)
+}
+
+// reach says how a pattern of an absolute path stands to a path.
+type reach int
+
+const (
+	reachNone   reach = iota
+	reachAbove        // it names a folder above the path
+	reachStar         // it names the path, but only by a bare *
+	reachDirect       // it names the path or something below it
+)
+
+// globReach compares a pattern, component by component, with an absolute path.
+func globReach(pat, target string) reach {
+	ps, ts := components(pat), components(target)
+	bare := true
+	for i, p := range ps {
+		if i >= len(ts) {
+			break
+		}
+		if p == "**" {
+			return reachStar
+		}
+		if !matchName(p, ts[i]) {
+			return reachNone
+		}
+		if i == len(ts)-1 {
+			bare = p == "*"
+		}
+	}
+	switch {
+	case len(ps) < len(ts):
+		return reachAbove
+	case bare && len(ps) == len(ts):
+		return reachStar
+	}
+	return reachDirect
+}
+
+func components(p string) []string {
+	return strings.FieldsFunc(p, func(c rune) bool { return c == '/' })
+}
+
+// testPattern compiles one of a task's test paths: a folder, a file, or a pattern in which ** stands
+// for any number of folders. It matches what is at or under the path.
+func testPattern(p string) *regexp.Regexp {
+	p = strings.Trim(strings.TrimPrefix(p, "./"), "/")
+	if p == "" {
+		return nil
+	}
+	var b strings.Builder
+	b.WriteString("^")
+	for i, c := range strings.Split(p, "/") {
+		if c == "**" {
+			b.WriteString("(?:[^/]+/)*")
+			continue
+		}
+		if i > 0 && !strings.HasSuffix(b.String(), "*") {
+			b.WriteString("/")
+		}
+		for _, r := range c {
+			switch r {
+			case '*':
+				b.WriteString("[^/]*?")
+			case '?':
+				b.WriteString("[^/]")
+			default:
+				b.WriteString(regexp.QuoteMeta(string(r)))
+			}
+		}
+	}
+	b.WriteString("(?:/.*)?$")
+	rx, err := regexp.Compile(b.String())
+	if err != nil {
+		return nil
+	}
+	return rx
+}

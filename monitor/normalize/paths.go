@@ -1,0 +1,374 @@
+package normalize
+
+import (
+	"path"
+	"strings"
+
+	"proctor/rules"
+)
+
+// abs gives a path as an absolute, clean one, after the shell's folder.
+func (r *run) abs(p string) string { return absFrom(r.st.cwd, p) }
+
+func absFrom(dir, p string) string {
+	p = strings.TrimPrefix(p, "file://")
+	if p == "" {
+		return dir
+	}
+	if !strings.HasPrefix(p, "/") {
+		if strings.HasPrefix(p, "$") {
+			// An unknown value may be absolute; as written is the most that can be said.
+			return p
+		}
+		p = dir + "/" + p
+	}
+	return path.Clean(p)
+}
+
+// follow resolves the links that the rollout made and those that always exist, 16 deep.
+func (r *run) follow(p string) string {
+	for range 16 {
+		next := r.followOnce(p)
+		if next == p {
+			break
+		}
+		p = next
+	}
+	return p
+}
+
+func (r *run) followOnce(p string) string {
+	if strings.HasPrefix(p, "/proc/") {
+		for _, self := range [...]string{"/proc/self", "/proc/thread-self", "/proc/$$", "/proc/$BASHPID"} {
+			if rest, ok := strings.CutPrefix(p, self+"/cwd"); ok && (rest == "" || rest[0] == '/') {
+				return path.Clean(r.st.cwd + rest)
+			}
+			if rest, ok := strings.CutPrefix(p, self+"/root"); ok && (rest == "" || rest[0] == '/') {
+				return path.Clean("/" + rest)
+			}
+		}
+	}
+	if r.st.links.empty() {
+		return p
+	}
+	for i := 1; i <= len(p); i++ {
+		if i < len(p) && p[i] != '/' {
+			continue
+		}
+		if target, ok := r.st.links.get(p[:i]); ok {
+			return path.Clean(absFrom(path.Dir(p[:i]), target) + "/" + p[i:])
+		}
+	}
+	return p
+}
+
+// contentOf gives what a file holds as far as it is known: what the rollout wrote, else what the
+// sandbox has.
+func (r *run) contentOf(p string) val {
+	if s, ok := r.temp[p]; ok {
+		return known(s)
+	}
+	p = r.follow(p)
+	if fl, ok := r.st.files.get(p); ok {
+		if fl.whole {
+			return known(fl.content)
+		}
+	}
+	if b, ok := r.n.facts.Read(r.ctx, p, maxContent); ok {
+		return known(string(b))
+	}
+	if fl, ok := r.st.files.get(p); ok {
+		return val{fl.content, false}
+	}
+	return val{}
+}
+
+// pathState asks the facts once a call for each path.
+func (r *run) pathState(p string) PathState {
+	if s, ok := r.states[p]; ok {
+		return s
+	}
+	s := r.n.facts.Path(r.ctx, p)
+	if len(r.states) < 4*maxWords {
+		r.states[p] = s
+	}
+	return s
+}
+
+// hidden tells whether an absolute path leads to something that the task hides. What the agent made
+// itself is never hidden.
+func (r *run) hidden(p string) bool {
+	if p == "" || p[0] != '/' && p[0] != '$' {
+		return false
+	}
+	if r.hiddenHere(p) {
+		return true
+	}
+	q := r.follow(p)
+	if q != p && r.hiddenHere(q) {
+		return true
+	}
+	if real := r.n.facts.Real(r.ctx, q); real != q && real != "" {
+		return r.hiddenHere(real)
+	}
+	return false
+}
+
+func (r *run) hiddenHere(p string) bool {
+	listed := false
+	for _, h := range r.n.task.hidden {
+		if under(p, h) {
+			listed = true
+			break
+		}
+	}
+	switch r.pathState(p) {
+	case PathHidden:
+		return true
+	case PathAbsent:
+		return false
+	}
+	if fl, ok := r.st.files.get(p); ok && fl.made && listed && !r.n.task.exactly(p) {
+		return false
+	}
+	return listed
+}
+
+func (t taskFacts) exactly(p string) bool {
+	for _, h := range t.hidden {
+		if p == h {
+			return true
+		}
+	}
+	return false
+}
+
+// looksLikePath tells whether a word may name a file: it has a slash, a dot or nothing odd, and is
+// neither an option, a URL nor prose.
+func looksLikePath(s string) bool {
+	if s == "" || len(s) > 4096 || s[0] == '-' {
+		return false
+	}
+	if strings.ContainsAny(s, "\n\x00") || strings.Contains(s, "://") && !strings.HasPrefix(s, "file://") {
+		return false
+	}
+	if s[0] == '/' || s[0] == '~' || strings.HasPrefix(s, "./") || strings.HasPrefix(s, "../") || s == "." || s == ".." {
+		return true
+	}
+	return !strings.ContainsAny(s, "'\"(){}<>|;,= ") || strings.IndexByte(s, '/') > 0 && strings.IndexByte(s, ' ') < 0
+}
+
+// paths fills in the paths that a command names and whether they lead to something hidden.
+func (r *run) paths(cmd *rules.Command, args []arg, f frame) {
+	if len(args) == 0 {
+		return
+	}
+	if strings.Contains(args[0].s, "/") {
+		r.addPath(cmd, args[0])
+	}
+	if textOnly(cmd.Program) {
+		return
+	}
+	pattern := patternFirst(cmd.Program)
+	for i, a := range args[1:] {
+		if pattern && !strings.HasPrefix(a.s, "-") {
+			pattern = false // grep's expression, sed's script
+			if strings.IndexByte(a.s, '/') != 0 || !r.hidden(r.abs(a.s)) {
+				continue
+			}
+		}
+		a = valueOf(cmd.Program, a, i)
+		if looksLikePath(a.s) || a.glob != "" {
+			r.addPath(cmd, a)
+		}
+	}
+	r.walks(cmd, args)
+}
+
+// textOnly are programs whose words are text, never files.
+func textOnly(program string) bool {
+	switch program {
+	case "echo", "printf", "export", "alias", "true", ":", "expr", "declare", "local", "readonly", "typeset":
+		return true
+	}
+	return false
+}
+
+// patternFirst are programs whose first operand is an expression.
+func patternFirst(program string) bool {
+	switch program {
+	case "grep", "egrep", "fgrep", "rg", "ag", "ack", "sed", "awk", "gawk", "mawk", "jq", "yq", "perl":
+		return true
+	}
+	return false
+}
+
+// valueOf gives the part of a word that may be a path: the value of --option=value, of dd's if=, of
+// a joined -I/dir, of docker's -v /host:/there.
+func valueOf(program string, a arg, i int) arg {
+	s := a.s
+	if strings.HasPrefix(s, "@") && len(s) > 1 { // curl -d @file, gcc @file
+		s = s[1:]
+	}
+	if k := strings.IndexByte(s, '='); k > 0 && (s[0] == '-' || program == "dd" || isAssignment(s)) {
+		s = s[k+1:]
+	} else if len(s) > 3 && s[0] == '-' && s[1] != '-' && s[2] == '/' {
+		s = s[2:]
+	}
+	if s != a.s {
+		a.s, a.glob = s, ""
+	}
+	return a
+}
+
+// addPath adds a word as a path of the command.
+func (r *run) addPath(cmd *rules.Command, a arg) {
+	p := r.abs(a.s)
+	if p == "" {
+		return
+	}
+	if a.glob != "" {
+		p = plainDotGit(p)
+	}
+	cmd.Paths = appendNew(cmd.Paths, p)
+	if q := r.follow(p); q != p {
+		cmd.Paths = appendNew(cmd.Paths, q)
+	}
+	if r.isCopy(p) {
+		cmd.Copies = appendNew(cmd.Copies, p)
+	}
+	if a.glob != "" {
+		r.globHidden(&cmd.Hidden, &cmd.Covers, absFrom(r.st.cwd, a.glob))
+		return
+	}
+	if r.hidden(p) {
+		cmd.Hidden = appendNew(cmd.Hidden, p)
+		return
+	}
+	if a.raw != "" && a.raw != a.s {
+		// The facts may know the word as it was written.
+		if raw := strings.Trim(a.raw, `"'`); r.pathState(raw) == PathHidden {
+			cmd.Hidden = appendNew(cmd.Hidden, p)
+		}
+	}
+}
+
+// globHidden adds the hidden paths that a pattern names.
+func (r *run) globHidden(hidden, covers *[]string, pat string) {
+	prefix, rest := splitGlob(pat)
+	if q := r.follow(prefix); q != prefix {
+		pat = strings.TrimSuffix(q, "/") + "/" + rest
+		prefix = q
+	}
+	if r.hidden(strings.TrimSuffix(prefix, "/")) && prefix != "/" {
+		*hidden = appendNew(*hidden, pat)
+		return
+	}
+	for _, h := range r.hiddenRoots() {
+		switch globReach(pat, h) {
+		case reachDirect:
+			*hidden = appendNew(*hidden, h)
+		case reachStar:
+			*covers = appendNew(*covers, h)
+		}
+	}
+}
+
+// splitGlob splits a pattern before its first component with magic.
+func splitGlob(pat string) (prefix, rest string) {
+	i := strings.IndexAny(pat, "*?[")
+	if i < 0 {
+		return pat, ""
+	}
+	j := strings.LastIndexByte(pat[:i], '/')
+	return path.Clean(pat[:j+1]), pat[j+1:]
+}
+
+// hiddenRoots are the paths to compare patterns and walks with.
+func (r *run) hiddenRoots() []string {
+	if l, ok := r.n.facts.(interface{ HiddenPaths() []string }); ok {
+		return append(r.n.task.hidden[:len(r.n.task.hidden):len(r.n.task.hidden)], l.HiddenPaths()...)
+	}
+	return r.n.task.hidden
+}
+
+// globbed replaces patterns that match files which the rollout wrote by their names.
+func (r *run) globbed(args []arg) []arg {
+	any := false
+	for _, a := range args {
+		any = any || a.glob != ""
+	}
+	if !any || r.st.files.empty() {
+		return args
+	}
+	out := make([]arg, 0, len(args))
+	for _, a := range args {
+		out = append(out, a)
+		if a.glob == "" {
+			continue
+		}
+		for _, m := range r.matches(a) {
+			if len(out) < maxWords {
+				out = append(out, arg{s: m, raw: a.raw})
+			}
+		}
+	}
+	return out
+}
+
+// matches gives the files and links of the rollout that a pattern names, as written, at most 16.
+func (r *run) matches(a arg) []string {
+	pat := absFrom(r.st.cwd, a.glob)
+	n := len(components(pat))
+	var out []string
+	hit := func(p string) bool {
+		if len(components(p)) == n && globReach(pat, p) >= reachStar {
+			if strings.HasPrefix(a.s, "/") {
+				out = append(out, p)
+			} else {
+				out = append(out, relTo(r.st.cwd, p))
+			}
+		}
+		return len(out) < maxLoop
+	}
+	r.st.files.each(func(p string, _ file) bool { return hit(p) })
+	r.st.links.each(func(p string, _ string) bool { return hit(p) })
+	sortStrings(out)
+	return out
+}
+
+func relTo(dir, p string) string {
+	if rest, ok := strings.CutPrefix(p, strings.TrimSuffix(dir, "/")+"/"); ok {
+		return rest
+	}
+	return p
+}
+
+// matchOne resolves a pattern to a hidden path or a known file, else gives it as written.
+func (r *run) matchOne(a arg) string {
+	pat := absFrom(r.st.cwd, a.glob)
+	for _, h := range r.hiddenRoots() {
+		if len(components(pat)) == len(components(h)) && globReach(pat, h) >= reachStar {
+			return h
+		}
+	}
+	if m := r.matches(a); len(m) > 0 {
+		return m[0]
+	}
+	return a.s
+}
+
+// plainDotGit writes .git for a component of a pattern that matches it and little else, so that a
+// path into the repository reads the same however it was globbed.
+func plainDotGit(p string) string {
+	if !strings.Contains(p, "/.") {
+		return p
+	}
+	parts := strings.Split(p, "/")
+	for i, c := range parts {
+		if len(c) > 2 && c[0] == '.' && strings.ContainsAny(c, "*?[") && matchName(c, ".git") {
+			parts[i] = ".git"
+		}
+	}
+	return strings.Join(parts, "/")
+}

@@ -1,0 +1,107 @@
+package normalize
+
+import (
+	"net"
+	"path"
+	"regexp"
+	"strings"
+
+	"proctor/rules"
+)
+
+// taskFacts are the task's variables in the shape that the normaliser compares with.
+type taskFacts struct {
+	vars     rules.Vars
+	workdir  string
+	hidden   []string // absolute, clean
+	tests    []*regexp.Regexp
+	allowed  []string
+	upstream []string // hosts
+	repo     string   // owner/name, lower case
+	repoName string   // name
+	pkg      string   // normalised
+	network  string
+}
+
+func newTaskFacts(t Task) taskFacts {
+	out := taskFacts{vars: t.Vars, workdir: t.Workdir, network: t.Vars.One("network")}
+	if out.workdir == "" {
+		out.workdir = t.Vars.One("workdir")
+	}
+	if out.workdir == "" {
+		out.workdir = "/"
+	}
+	out.workdir = path.Clean(out.workdir)
+	for _, p := range t.Vars["hidden_paths"] {
+		if p = strings.TrimSpace(p); p != "" {
+			if !path.IsAbs(p) {
+				p = path.Join(out.workdir, p)
+			}
+			out.hidden = append(out.hidden, path.Clean(p))
+		}
+	}
+	for _, p := range t.Vars["test_paths"] {
+		if rx := testPattern(strings.TrimPrefix(p, out.workdir+"/")); rx != nil {
+			out.tests = append(out.tests, rx)
+		}
+	}
+	out.allowed = t.Vars["allowed_hosts"]
+	out.upstream = t.Vars["upstream_hosts"]
+	out.repo = strings.ToLower(strings.Trim(t.Vars.One("upstream_repo"), "/"))
+	if _, name, ok := strings.Cut(out.repo, "/"); ok {
+		out.repoName = name
+	}
+	out.pkg = packageName(t.Vars.One("package"))
+	return out
+}
+
+// isTest tells whether an absolute path is at or under one of the task's visible test paths.
+func (t taskFacts) isTest(p string) bool {
+	rel, ok := strings.CutPrefix(p, strings.TrimSuffix(t.workdir, "/")+"/")
+	if !ok {
+		return false
+	}
+	for _, rx := range t.tests {
+		if rx.MatchString(rel) {
+			return true
+		}
+	}
+	return false
+}
+
+func (t taskFacts) inTree(p string) bool {
+	return under(p, t.workdir)
+}
+
+// under tells whether path p is root or below it.
+func under(p, root string) bool {
+	if root == "/" {
+		return strings.HasPrefix(p, "/")
+	}
+	return p == root || strings.HasPrefix(p, root) && len(p) > len(root) && p[len(root)] == '/'
+}
+
+// allowedHost tells whether the task lets the agent reach host.
+func (t taskFacts) allowedHost(host string) bool {
+	for _, a := range t.allowed {
+		a = strings.ToLower(strings.TrimPrefix(a, "*."))
+		if a != "" && (host == a || strings.HasSuffix(host, "."+a)) {
+			return true
+		}
+	}
+	return false
+}
+
+// localHost tells whether a host is this machine.
+func localHost(host string) bool {
+	host = strings.ToLower(strings.Trim(host, "[]"))
+	switch host {
+	case "localhost", "0.0.0.0", "::1", "::", "ip6-localhost", "host.docker.internal":
+		return host != "host.docker.internal"
+	}
+	if strings.HasSuffix(host, ".localhost") {
+		return true
+	}
+	ip := net.ParseIP(host)
+	return ip != nil && ip.IsLoopback()
+}

@@ -1,0 +1,369 @@
+package normalize
+
+import (
+	"bytes"
+	"compress/gzip"
+	"compress/zlib"
+	"encoding/base64"
+	"encoding/hex"
+	"io"
+	"strconv"
+	"strings"
+)
+
+// textOutput computes what a program that only transforms text would print, where its input is
+// known. That is what lets echo ... | base64 -d | sh be read.
+func (r *run) textOutput(name string, args []arg, in val) val {
+	if anyOpaque(args[1:]) {
+		return val{}
+	}
+	words := texts(args[1:])
+	switch name {
+	case "echo":
+		return echo(words)
+	case "printf":
+		if len(words) > 0 && words[0] == "--" {
+			words = words[1:]
+		}
+		if len(words) == 0 || words[0] == "-v" {
+			if len(words) > 2 {
+				if s, ok := printf(words[2], words[3:]); ok {
+					r.st.vars.set(words[1], variable{value: s, known: true})
+				}
+			}
+			return known("")
+		}
+		s, ok := printf(words[0], words[1:])
+		return val{clip(s, maxValue), ok}
+	case "pwd":
+		return known(r.st.cwd + "\n")
+	case "cat", "tac", "head", "tail", "tee":
+		return r.copyText(name, args, in)
+	case "seq":
+		return seq(words)
+	case "basename", "dirname":
+		return pathPart(name, words)
+	case "realpath", "readlink":
+		if len(words) > 0 {
+			return known(r.follow(r.abs(words[len(words)-1])) + "\n")
+		}
+	case "mktemp", "true", "export", "alias", "cd", "mkdir", "touch", "rm", "cp", "mv", "ln", "chmod":
+		return val{"", name != "mktemp"}
+	}
+	if langOfProgram(name) == "python" {
+		return r.pythonPrint(args)
+	}
+	src := r.inputOf(name, args, in)
+	if !src.known {
+		return val{}
+	}
+	return transform(name, words, src.s)
+}
+
+func echo(words []string) val {
+	escape, newline := false, true
+	for len(words) > 0 && len(words[0]) > 1 && words[0][0] == '-' && strings.Trim(words[0][1:], "neE") == "" {
+		escape = escape || strings.ContainsRune(words[0], 'e')
+		newline = newline && !strings.ContainsRune(words[0], 'n')
+		words = words[1:]
+	}
+	s := strings.Join(words, " ")
+	if escape {
+		s = echoEscapes(s)
+	}
+	if newline {
+		s += "\n"
+	}
+	return known(s)
+}
+
+// copyText is cat and its like: known files and stdin.
+func (r *run) copyText(name string, args []arg, in val) val {
+	ops := operands(name, args[1:])
+	if name == "tee" || len(ops) == 0 || len(ops) == 1 && ops[0].s == "-" {
+		if name == "cat" || name == "tee" {
+			return in
+		}
+		return cutLines(name, args, in)
+	}
+	var b strings.Builder
+	for _, a := range ops {
+		if a.glob != "" {
+			return val{}
+		}
+		c := r.contentOf(r.abs(a.s))
+		if a.s == "-" {
+			c = in
+		}
+		if !c.known {
+			return val{}
+		}
+		b.WriteString(c.s)
+	}
+	return cutLines(name, args, known(b.String()))
+}
+
+// cutLines is head -n and tail -n.
+func cutLines(name string, args []arg, in val) val {
+	if !in.known || name == "cat" {
+		return in
+	}
+	n := 10
+	for i, a := range args {
+		s := a.s
+		switch {
+		case s == "-n" && i+1 < len(args):
+			s = args[i+1].s
+		case strings.HasPrefix(s, "-n"):
+			s = s[2:]
+		case len(s) > 1 && s[0] == '-' && s[1] >= '0' && s[1] <= '9':
+			s = s[1:]
+		case s == "-c" || strings.HasPrefix(s, "-c"):
+			return val{}
+		default:
+			continue
+		}
+		v, err := strconv.Atoi(s)
+		if err != nil || v < 0 {
+			return val{}
+		}
+		n = v
+	}
+	lines := strings.SplitAfter(in.s, "\n")
+	if lines[len(lines)-1] == "" {
+		lines = lines[:len(lines)-1]
+	}
+	switch name {
+	case "head":
+		lines = lines[:min(n, len(lines))]
+	case "tail":
+		lines = lines[max(0, len(lines)-n):]
+	default:
+		return val{}
+	}
+	return known(strings.Join(lines, ""))
+}
+
+func seq(words []string) val {
+	lo, hi := 1, 0
+	var err error
+	switch len(words) {
+	case 1:
+		hi, err = strconv.Atoi(words[0])
+	case 2:
+		if lo, err = strconv.Atoi(words[0]); err == nil {
+			hi, err = strconv.Atoi(words[1])
+		}
+	default:
+		return val{}
+	}
+	if err != nil || hi-lo > 4096 || lo < -1<<30 || hi > 1<<30 {
+		return val{}
+	}
+	var b strings.Builder
+	for i := lo; i <= hi; i++ {
+		b.WriteString(strconv.Itoa(i))
+		b.WriteByte('\n')
+	}
+	return known(b.String())
+}
+
+func pathPart(name string, words []string) val {
+	if len(words) == 0 {
+		return val{}
+	}
+	s := strings.TrimRight(words[0], "/")
+	i := strings.LastIndexByte(s, '/')
+	if name == "dirname" {
+		switch {
+		case i < 0:
+			return known(".\n")
+		case i == 0:
+			return known("/\n")
+		}
+		return known(s[:i] + "\n")
+	}
+	s = s[i+1:]
+	if len(words) > 1 {
+		s = strings.TrimSuffix(s, words[1])
+	}
+	return known(s + "\n")
+}
+
+// pythonPrint is python -c 'print(<constant>)'.
+func (r *run) pythonPrint(args []arg) val {
+	for i, a := range args {
+		if !codeOption("python", a.s) || i+1 >= len(args) || len(args[i+1].s) > 4096 {
+			continue
+		}
+		fo := &folder{toks: lex(args[i+1].s, "python"), lang: "python", cwd: r.st.cwd}
+		fo.literals()
+		for j := range fo.toks {
+			if fo.toks[j].text == "print" && fo.is(j+1, "(") && !fo.is(j-1, ".") {
+				if c, k, ok := fo.expr(j + 2); ok && fo.is(k, ")") && !c.lists {
+					return known(c.str() + "\n")
+				}
+			}
+		}
+	}
+	return val{}
+}
+
+// inputOf gives what a filter reads: its file operand or stdin.
+func (r *run) inputOf(name string, args []arg, in val) val {
+	switch name {
+	case "tr", "rev":
+		return in
+	case "base64", "base32", "xxd", "gunzip", "zcat", "gzip", "openssl", "uudecode", "cut", "sed", "sort", "uniq", "rot13", "hexdump", "od", "strings", "nl", "grep":
+	default:
+		return val{}
+	}
+	if f, ok := optionValue(args, "-in"); ok && name == "openssl" {
+		return r.contentOf(r.abs(f.s))
+	}
+	ops := operands(name, args[1:])
+	if name == "sed" || name == "openssl" {
+		ops = ops[min(1, len(ops)):]
+	}
+	if name == "xxd" && len(ops) > 1 {
+		return val{}
+	}
+	if len(ops) == 0 || ops[0].s == "-" {
+		return in
+	}
+	return r.contentOf(r.abs(ops[0].s))
+}
+
+func transform(name string, words []string, s string) val {
+	has := func(names ...string) bool {
+		for _, w := range words {
+			for _, n := range names {
+				if w == n || len(n) == 2 && len(w) > 1 && w[0] == '-' && w[1] != '-' && strings.Contains(w[1:], n[1:]) {
+					return true
+				}
+			}
+		}
+		return false
+	}
+	switch name {
+	case "base64", "openssl":
+		if has("-d", "--decode", "-D", "-di") {
+			b, ok := unbase64(s)
+			return val{clip(string(b), maxValue), ok}
+		}
+		if name == "base64" {
+			return known(base64.StdEncoding.EncodeToString([]byte(s)) + "\n")
+		}
+	case "xxd":
+		if has("-r") {
+			b, err := hex.DecodeString(strings.Join(strings.Fields(s), ""))
+			return val{string(b), err == nil}
+		}
+	case "rev":
+		lines := strings.Split(s, "\n")
+		for i := range lines {
+			lines[i] = reverse(lines[i])
+		}
+		return known(strings.Join(lines, "\n"))
+	case "tr":
+		return tr(words, s)
+	case "gunzip", "zcat", "gzip":
+		if name == "gzip" && !has("-d", "--decompress") {
+			return val{}
+		}
+		return inflate(s)
+	case "sed":
+		return sedText(words, s)
+	case "sort", "uniq", "strings", "nl", "grep":
+		return val{}
+	}
+	return val{}
+}
+
+// inflate unpacks gzip or zlib data, at most maxValue bytes of it.
+func inflate(s string) val {
+	var rd io.Reader
+	rd, err := gzip.NewReader(bytes.NewReader([]byte(s)))
+	if err != nil {
+		if rd, err = zlib.NewReader(bytes.NewReader([]byte(s))); err != nil {
+			return val{}
+		}
+	}
+	b, err := io.ReadAll(io.LimitReader(rd, maxValue))
+	return val{string(b), err == nil}
+}
+
+// tr translates or deletes characters; sets with ranges and escapes, no classes.
+func tr(words []string, s string) val {
+	del := false
+	if len(words) > 0 && words[0] == "-d" {
+		del, words = true, words[1:]
+	}
+	if len(words) == 0 || strings.HasPrefix(words[0], "-") || strings.Contains(words[0], "[:") {
+		return val{}
+	}
+	from := trSet(words[0])
+	var to []rune
+	if !del {
+		if len(words) < 2 || strings.Contains(words[1], "[:") {
+			return val{}
+		}
+		to = trSet(words[1])
+		if len(to) == 0 {
+			return val{}
+		}
+	}
+	table := map[rune]int{}
+	for i, c := range from {
+		if _, ok := table[c]; !ok {
+			table[c] = i
+		}
+	}
+	return known(strings.Map(func(c rune) rune {
+		i, ok := table[c]
+		switch {
+		case !ok:
+			return c
+		case del:
+			return -1
+		}
+		return to[min(i, len(to)-1)]
+	}, s))
+}
+
+func trSet(s string) []rune {
+	in := []rune(ansiC(s))
+	var out []rune
+	for i := 0; i < len(in) && len(out) < 4096; i++ {
+		if i+2 < len(in) && in[i+1] == '-' && in[i+2] >= in[i] && in[i+2]-in[i] < 256 {
+			for c := in[i]; c <= in[i+2]; c++ {
+				out = append(out, c)
+			}
+			i += 2
+			continue
+		}
+		out = append(out, in[i])
+	}
+	return out
+}
+
+// sedText is sed 's/literal/literal/g' over known text.
+func sedText(words []string, s string) val {
+	if len(words) != 1 || len(words[0]) < 4 || words[0][0] != 's' || isWordByte(words[0][1]) {
+		return val{}
+	}
+	script := words[0]
+	from, to, next := sides(script, 1)
+	if next == 0 || from == "" || strings.ContainsAny(from, `\*[]^$+?`) || strings.ContainsAny(to, `\&`) {
+		return val{}
+	}
+	n := 1
+	if strings.Contains(script[min(next, len(script)):], "g") {
+		n = -1
+	}
+	lines := strings.Split(s, "\n")
+	for i := range lines {
+		lines[i] = strings.Replace(lines[i], from, to, n)
+	}
+	return known(strings.Join(lines, "\n"))
+}
