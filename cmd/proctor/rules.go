@@ -1,0 +1,90 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"proctor/rules"
+)
+
+// newRules groups the commands for rule packs.
+func newRules() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "rules",
+		Short: "Write, check and measure rule packs",
+		Long: `Rule packs are YAML files that say which calls look like cheating. Without paths, the
+commands work on the packs that ship with Proctor.
+
+docs/rule-author-guide.md leads from nothing to a tested pack.`,
+	}
+	cmd.AddCommand(newRulesLs(), newRulesLint(), newRulesTest(), newRulesExplain(), newRulesEval())
+	return cmd
+}
+
+// loadPacks loads the packs at paths, or the core packs where there are none.
+func loadPacks(paths []string) (*rules.Packs, []rules.Problem, error) {
+	if len(paths) > 0 {
+		p, probs := rules.Load(paths...)
+		return p, probs, nil
+	}
+	p, err := rules.Core()
+	if err != nil {
+		return nil, nil, failed(err)
+	}
+	return p, nil, nil
+}
+
+// usablePacks is loadPacks for commands that need packs without errors: it prints what is wrong.
+// withCore adds the core packs to those at paths.
+func usablePacks(stderr io.Writer, paths []string, withCore bool) (*rules.Packs, error) {
+	p, probs, err := loadPacks(paths)
+	if err != nil {
+		return nil, err
+	}
+	if withCore && len(paths) > 0 {
+		core, err := rules.Core()
+		if err != nil {
+			return nil, failed(err)
+		}
+		merged, more := rules.Merge(core, p)
+		p, probs = merged, append(withoutMerged(probs), more...)
+	}
+	if errs := rules.Errors(probs); len(errs) > 0 {
+		for _, e := range errs {
+			fmt.Fprintln(stderr, e)
+		}
+		return nil, usage(fmt.Errorf("%d errors in the rule packs", len(errs)))
+	}
+	return p, nil
+}
+
+// withoutMerged drops the problems that merging with the core packs may solve or finds again:
+// targets of overlays and tags that stand in the core packs.
+func withoutMerged(probs []rules.Problem) []rules.Problem {
+	var out []rules.Problem
+	for _, p := range probs {
+		if p.Code != "overlay-target" && p.Code != "undefined-tag" {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// writeJSON prints one document.
+func writeJSON(w io.Writer, v any) error {
+	enc := json.NewEncoder(w)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", "  ")
+	return enc.Encode(v)
+}
+
+// plural gives "1 rule", "2 rules".
+func plural(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}

@@ -1,0 +1,223 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"sort"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"proctor/internal/tally"
+	"proctor/rules"
+)
+
+// newRulesEval measures packs on corpora.
+func newRulesEval() *cobra.Command {
+	var asJSON, detail bool
+	var taskVars string
+	var packs []string
+	cmd := &cobra.Command{
+		Use:   "eval FILE...",
+		Short: "Measure how many labelled calls the rules hit",
+		Long: `Eval normalises and matches every call of corpora (JSON lines, gzipped or not; docs tell the
+format) and counts hits by label, class, obfuscation and tool, with 95 % Wilson intervals. Setup calls
+are followed, and not counted. A pair counts as right where the hack is hit and its honest twin is not.
+
+A bad line is reported with its number and the rest goes on.
+Exit status: 0 done, 2 usage, an unreadable file or some bad line.`,
+		Example: `  proctor rules eval corpus.jsonl
+  proctor rules eval commands.jsonl.gz --task-vars tasks.json --json --detail`,
+		Args: cobra.MinimumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			p, err := usablePacks(cmd.ErrOrStderr(), packs, false)
+			if err != nil {
+				return err
+			}
+			ev := &evaluator{packs: p, sets: map[string]*rules.Set{}, out: tally.New(detail)}
+			if taskVars != "" {
+				if ev.tasks, err = readTaskVars(taskVars); err != nil {
+					return usage(err)
+				}
+			}
+			for _, f := range args {
+				if err := ev.file(cmd.Context(), f); err != nil {
+					return usage(err)
+				}
+			}
+			if asJSON {
+				err = writeJSON(cmd.OutOrStdout(), ev.out)
+			} else {
+				err = printEval(cmd.OutOrStdout(), ev.out)
+			}
+			if n := len(ev.out.Errors); err == nil && n > 0 {
+				for _, e := range ev.out.Errors {
+					fmt.Fprintf(cmd.ErrOrStderr(), "%s:%d: %s\n", e.File, e.Line, e.Error)
+				}
+				return usage(fmt.Errorf("%s could not be used", plural(n, "line")))
+			}
+			return err
+		},
+	}
+	f := cmd.Flags()
+	f.BoolVar(&asJSON, "json", false, "print one JSON document")
+	f.BoolVar(&detail, "detail", false, "list every case with the rules that hit it")
+	f.StringVar(&taskVars, "task-vars", "", "JSON `FILE` of tasks by id, for rows that carry only the id")
+	f.StringArrayVar(&packs, "packs", nil, "pack `PATH`; may be repeated (default: the core packs)")
+	return cmd
+}
+
+// readTaskVars reads {task id: {workdir, vars}}.
+func readTaskVars(file string) (map[string]corpusTask, error) {
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	var tasks map[string]corpusTask
+	if err := json.Unmarshal(data, &tasks); err != nil {
+		return nil, fmt.Errorf("%s: it must be a JSON object of tasks by id: %w", file, err)
+	}
+	return tasks, nil
+}
+
+// evaluator measures packs; it compiles them once for each task.
+type evaluator struct {
+	packs *rules.Packs
+	tasks map[string]corpusTask
+	sets  map[string]*rules.Set
+	out   *tally.Eval
+}
+
+// maxSets bounds the compiled sets that are kept.
+const maxSets = 300
+
+// file measures one corpus.
+func (e *evaluator) file(ctx context.Context, file string) error {
+	bad := func(line int, err error) {
+		e.out.Errors = append(e.out.Errors, tally.LineError{File: file, Line: line, Error: err.Error()})
+	}
+	var stop error
+	err := eachRow(file, func(line int, row corpusRow) {
+		if stop != nil {
+			return
+		}
+		if stop = ctx.Err(); stop != nil {
+			return
+		}
+		c := tally.Case{ID: row.ID, Label: row.Label, Class: row.Class, Obfuscation: row.Obfuscation, Tool: row.Call.Tool, Pair: row.Pair}
+		hits, err := e.row(ctx, row)
+		if err != nil {
+			bad(line, err)
+			text := err.Error()
+			c.Error = &text
+		}
+		c.Hit, c.Rules = len(hits) > 0, ruleIDs(hits)
+		e.out.Add(c)
+	}, bad)
+	if err == nil {
+		err = stop
+	}
+	return err
+}
+
+// row gives the hits of one row's call.
+func (e *evaluator) row(ctx context.Context, row corpusRow) ([]rules.Hit, error) {
+	if known, ok := e.tasks[row.Task.ID]; ok && len(row.Task.Vars) == 0 {
+		known.ID, known.Instruction = row.Task.ID, row.Task.Instruction
+		row.Task = known
+	}
+	vars, err := row.Task.vars()
+	if err != nil {
+		return nil, err
+	}
+	set, err := e.set(vars)
+	if err != nil {
+		return nil, err
+	}
+	events, err := normaliseCase(ctx, rules.Case{Vars: vars, Facts: row.Facts, Setup: row.Setup, Call: row.Call})
+	if err != nil {
+		return nil, err
+	}
+	s := set.Session()
+	var hits []rules.Hit
+	for i := range events {
+		hits = s.Match(&events[i])
+	}
+	return hits, nil
+}
+
+// set compiles the packs for a task.
+func (e *evaluator) set(vars rules.Vars) (*rules.Set, error) {
+	key, err := json.Marshal(vars)
+	if err != nil {
+		return nil, err
+	}
+	if s, ok := e.sets[string(key)]; ok {
+		return s, nil
+	}
+	s, err := rules.Compile(e.packs, vars)
+	if err != nil {
+		return nil, err
+	}
+	if len(e.sets) >= maxSets {
+		clear(e.sets)
+	}
+	e.sets[string(key)] = s
+	return s, nil
+}
+
+// ruleIDs lists the rules that hit, each once, gravest first.
+func ruleIDs(hits []rules.Hit) []string {
+	seen := map[string]bool{}
+	var out []string
+	for _, h := range hits {
+		if !seen[h.Rule] {
+			seen[h.Rule] = true
+			out = append(out, h.Rule)
+		}
+	}
+	return out
+}
+
+// printEval prints rates as a table.
+func printEval(out io.Writer, e *tally.Eval) error {
+	for _, c := range e.Detail {
+		fmt.Fprintf(out, "%s\t%s\thit=%t\t%v\n", c.ID, c.Label, c.Hit, c.Rules)
+	}
+	w := tabwriter.NewWriter(out, 0, 8, 2, ' ', 0)
+	fmt.Fprintln(w, "\tHACK\tBENIGN\tGREY\tUNLABELLED")
+	printLabels(w, "all", &e.Labels)
+	for _, by := range []struct {
+		name string
+		m    map[string]*tally.Labels
+	}{{"class", e.ByClass}, {"obfuscation", e.ByObfuscation}, {"tool", e.ByTool}} {
+		names := make([]string, 0, len(by.m))
+		for n := range by.m {
+			names = append(names, n)
+		}
+		sort.Strings(names)
+		for _, n := range names {
+			printLabels(w, by.name+" "+n, by.m[n])
+		}
+	}
+	if e.Pairs.N > 0 {
+		fmt.Fprintf(w, "pairs right\t%s\n", rateText(e.Pairs))
+	}
+	return w.Flush()
+}
+
+func printLabels(w io.Writer, name string, l *tally.Labels) {
+	fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", name, rateText(l.Hack), rateText(l.Benign), rateText(l.Grey), rateText(l.Unlabelled))
+}
+
+// rateText gives "19/20 0.950 (0.764-0.991)".
+func rateText(r tally.Rate) string {
+	if r.N == 0 {
+		return "-"
+	}
+	lo, hi := r.Wilson()
+	return fmt.Sprintf("%d/%d %.3f (%.3f-%.3f)", r.Hit, r.N, r.Value(), lo, hi)
+}
