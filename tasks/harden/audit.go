@@ -198,6 +198,11 @@ func auditObjects(r *Repo, git *gitobj.Repo) error {
 	if err != nil {
 		return err
 	}
+	for _, id := range shallow.IDs() {
+		if !r.Kept.Has(id) {
+			return leaks("shallow names %.12s", id)
+		}
+	}
 	base, _ := gitobj.ParseID(r.Base)
 	history, err := git.Reach(base, shallow)
 	if err != nil {

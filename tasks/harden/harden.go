@@ -44,8 +44,15 @@ type hardener struct {
 	borrowed map[string]string // folder of objects in the sandbox -> its copy on the host
 	remote   []string          // folders of objects outside of all repositories that were found
 	leaks    []Leak
+	broken   []brokenRepo
 	gone     map[string]bool // what was removed for good
 	fixtures map[string]bool // git directories that are tracked files of another repository
+}
+
+// brokenRepo is a repository that could not be read.
+type brokenRepo struct {
+	gitDir string
+	err    error
 }
 
 type pulledRepo struct {
@@ -104,6 +111,11 @@ func look(ctx context.Context, box Box, task Task, scratch string) (*hardener, e
 		return nil, err
 	}
 	h.findFixtures()
+	for _, b := range h.broken {
+		if !h.fixture(b.gitDir) {
+			return nil, b.err
+		}
+	}
 	return h, nil
 }
 
@@ -178,7 +190,8 @@ func (h *hardener) pullRepos(ctx context.Context) error {
 		}
 		repo, git, err := examine(gitDir, dir, borrowed)
 		if err != nil {
-			return err
+			h.broken = append(h.broken, brokenRepo{gitDir, err}) // no matter where it is a fixture
+			continue
 		}
 		if err := git.Close(); err != nil {
 			return err
