@@ -1,0 +1,228 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"proctor/internal/api"
+	"proctor/internal/config"
+	"proctor/internal/lab"
+	"proctor/internal/rollouts"
+	"proctor/internal/store"
+	"proctor/monitor"
+	"proctor/monitor/decoy"
+	"proctor/rules"
+	"proctor/sandbox/docker"
+	"proctor/tasks"
+)
+
+// server is a wired server: every part, in the order in which they are closed.
+type server struct {
+	cfg     config.Config
+	store   *store.Store
+	engine  *docker.Engine
+	manager *rollouts.Manager
+	handler http.Handler
+	key     string // the trainer key
+	log     *slog.Logger
+}
+
+// tweak lets a caller, the demo, stand between the parts before they are joined.
+type tweak struct {
+	lab      func(rollouts.Lab, *docker.Engine) rollouts.Lab
+	rollouts func(api.Rollouts) api.Rollouts
+}
+
+// openServer wires a server from its settings. What it opened is closed again where it fails.
+func openServer(ctx context.Context, cfg config.Config, log *slog.Logger, tw tweak) (_ *server, err error) {
+	s := &server{cfg: cfg, log: log}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, s.close(false))
+		}
+	}()
+	if err := cfg.Check(); err != nil {
+		return nil, usage(err)
+	}
+	taskList, err := loadTasks(ctx, cfg.Tasks)
+	if err != nil {
+		return nil, err
+	}
+	packs, err := packsWithCore(cfg.Packs)
+	if err != nil {
+		return nil, err
+	}
+	if s.store, err = store.Open(ctx, cfg.Data, store.Options{}); err != nil {
+		return nil, infra(err)
+	}
+	if s.key, err = trainerKey(cfg); err != nil {
+		return nil, infra(err)
+	}
+	s.engine, err = docker.New(docker.Options{Owner: s.store.Owner(), BoxPath: cfg.Boxd, Log: log})
+	if err != nil {
+		return nil, infra(err)
+	}
+	return s, s.join(ctx, taskList, packs, tw)
+}
+
+// join makes the manager and the HTTP layer of an opened server.
+func (s *server) join(ctx context.Context, taskList []*tasks.Task, packs *rules.Packs, tw tweak) error {
+	decider, err := newJudge(s.cfg.Judge, s.log)
+	if err != nil {
+		return usage(err)
+	}
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	observer, err := rollouts.Metrics(registry)
+	if err != nil {
+		return infra(err)
+	}
+	var room rollouts.Lab = lab.New(lab.Options{Engine: s.engine, Dir: filepath.Join(s.cfg.Data, "images"), Log: s.log})
+	if tw.lab != nil {
+		room = tw.lab(room, s.engine)
+	}
+	set := newPackSet(packs)
+	s.manager, err = rollouts.Open(ctx, rollouts.Options{
+		Store: s.store, Engine: s.engine, Lab: room, Tasks: taskList,
+		Inline: func(raw json.RawMessage) (*tasks.Task, error) { return tasks.ParseInline(raw) },
+		Rules:  func() rollouts.RuleSet { return set }, Judge: decider, Policy: policyOf(s.cfg),
+		Decoys: func(env rollouts.DecoyEnv) monitor.Decoyer {
+			return decoy.New(decoy.Options{Vars: rules.Vars(env.Task.RuleVars()), Run: env.Session.Exec})
+		},
+		MaxRollouts: s.cfg.MaxRollouts, Lease: s.cfg.Lease, Log: s.log, Observer: observer,
+	})
+	if err != nil {
+		return infra(err)
+	}
+	var surface api.Rollouts = s.manager
+	if tw.rollouts != nil {
+		surface = tw.rollouts(surface)
+	}
+	s.handler = api.New(api.Options{
+		Rollouts: surface, Keys: []api.Key{{Secret: s.key, Role: api.RoleAdmin}}, Version: version,
+		Metrics: promhttp.HandlerFor(registry, promhttp.HandlerOpts{}), Log: s.log,
+	}).Handler()
+	return nil
+}
+
+// close lets go of everything; with remove, sandboxes are removed as well.
+func (s *server) close(remove bool) error {
+	var errs []error
+	if s.manager != nil {
+		errs = append(errs, s.manager.Close(remove))
+	}
+	if s.engine != nil {
+		errs = append(errs, s.engine.Close())
+	}
+	if s.store != nil {
+		errs = append(errs, s.store.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// policyOf gives the Gate's policy of the settings.
+func policyOf(c config.Config) monitor.Policy {
+	return monitor.Policy{Preset: c.Preset, OnUnsure: c.Judge.OnUnsure, OnFailure: c.Judge.OnFailure, OnOutage: c.Judge.OnOutage}
+}
+
+// loadTasks loads task files; every problem is told, and any is an error.
+func loadTasks(ctx context.Context, paths []string) ([]*tasks.Task, error) {
+	if len(paths) == 0 {
+		return nil, nil
+	}
+	list, problems := tasks.Load(ctx, paths...)
+	if len(problems) == 0 {
+		return list, nil
+	}
+	lines := []string{fmt.Sprintf("%d problem(s) in the tasks:", len(problems))}
+	for _, p := range problems {
+		lines = append(lines, p.String())
+	}
+	return nil, usage(errors.New(strings.Join(lines, "\n  ")))
+}
+
+// packsWithCore gives the built-in core packs with those at paths beside them.
+func packsWithCore(paths []string) (*rules.Packs, error) {
+	core, err := rules.Core()
+	if err != nil {
+		return nil, infra(err)
+	}
+	if len(paths) == 0 {
+		return core, nil
+	}
+	own, problems := rules.Load(paths...)
+	if bad := rules.Errors(problems); len(bad) > 0 {
+		return nil, usage(packErrors(bad))
+	}
+	all, problems := rules.Merge(core, own)
+	if bad := rules.Errors(problems); len(bad) > 0 {
+		return nil, usage(packErrors(bad))
+	}
+	return all, nil
+}
+
+func packErrors(bad []rules.Problem) error {
+	lines := []string{fmt.Sprintf("%d problem(s) in the packs:", len(bad))}
+	for _, p := range bad {
+		lines = append(lines, p.String())
+	}
+	return errors.New(strings.Join(lines, "\n  "))
+}
+
+// trainerKey gives the key from the settings, or the data folder's, made at first start.
+func trainerKey(c config.Config) (string, error) {
+	if c.TrainerKey != "" {
+		return c.TrainerKey, nil
+	}
+	path := filepath.Join(c.Data, "keys", "trainer.key")
+	body, err := os.ReadFile(path)
+	if err == nil {
+		if key := strings.TrimSpace(string(body)); key != "" {
+			return key, nil
+		}
+		return "", fmt.Errorf("%s is empty; remove it, and the next start makes a new key", path)
+	}
+	if !errors.Is(err, fs.ErrNotExist) {
+		return "", fmt.Errorf("read the trainer key: %w", err)
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return "", fmt.Errorf("make the keys' folder: %w", err)
+	}
+	secret := make([]byte, 24)
+	if _, err := rand.Read(secret); err != nil {
+		return "", fmt.Errorf("make the trainer key: %w", err)
+	}
+	key := "tk_" + hex.EncodeToString(secret)
+	if err := writeAtomic(path, []byte(key+"\n"), 0o600); err != nil {
+		return "", fmt.Errorf("write the trainer key: %w", err)
+	}
+	return key, nil
+}
+
+// writeAtomic writes a file so that no reader ever sees half of it.
+func writeAtomic(path string, body []byte, mode fs.FileMode) error {
+	tmp, err := os.CreateTemp(filepath.Dir(path), ".tmp-*")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = os.Remove(tmp.Name()) }()
+	_, werr := tmp.Write(body)
+	if err := errors.Join(werr, tmp.Chmod(mode), tmp.Close()); err != nil {
+		return err
+	}
+	return os.Rename(tmp.Name(), path)
+}

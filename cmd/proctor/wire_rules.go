@@ -1,0 +1,42 @@
+package main
+
+import (
+	"encoding/json"
+	"sync"
+
+	"proctor/monitor"
+	"proctor/rules"
+)
+
+// packSet is a rollouts.RuleSet over packs: it compiles them once per task's variables.
+type packSet struct {
+	packs *rules.Packs
+
+	mu   sync.Mutex
+	sets map[string]*rules.Set // by the variables as JSON, which has sorted keys
+}
+
+func newPackSet(packs *rules.Packs) *packSet {
+	return &packSet{packs: packs, sets: map[string]*rules.Set{}}
+}
+
+// Digest pins the packs.
+func (p *packSet) Digest() string { return p.packs.Digest() }
+
+// Session gives a matcher for one rollout.
+func (p *packSet) Session(vars rules.Vars) (monitor.Matcher, error) {
+	key, err := json.Marshal(vars)
+	if err != nil {
+		return nil, err
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	set, ok := p.sets[string(key)]
+	if !ok {
+		if set, err = rules.Compile(p.packs, vars); err != nil {
+			return nil, err
+		}
+		p.sets[string(key)] = set
+	}
+	return set.Session(), nil
+}
