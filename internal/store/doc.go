@@ -3,8 +3,8 @@
 //
 // Durability: the journal is a write-ahead log and synchronous is NORMAL. Each append is in the
 // kernel's page cache when it returns, so a SIGKILL of the server at any moment loses nothing. A
-// power failure or a kernel panic may lose the appends since the last checkpoint (at most
-// CheckpointEvery, or CheckpointPages of log) but never corrupts what came before them: the
+// power failure or a kernel panic may lose the appends since the last checkpoint (those of
+// CheckpointEvery) but never corrupts what came before them: the
 // documented behaviour of WAL with synchronous=NORMAL (sqlite.org/pragma.html#pragma_synchronous).
 // FULL would add an fsync, 1 to 10 ms on common disks, to each half of each tool call, which is
 // more than the call itself costs; and after a power failure the sandboxes are gone as well, so

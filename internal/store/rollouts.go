@@ -32,8 +32,11 @@ func (s *Store) InsertRollout(ctx context.Context, r *Rollout) error {
 	if err != nil {
 		return classify("add a rollout", err)
 	}
-	r.Seq, err = res.LastInsertId()
-	return classify("add a rollout", err)
+	if r.Seq, err = res.LastInsertId(); err != nil {
+		return classify("add a rollout", err)
+	}
+	s.seqs.Store(r.ID, r.Seq)
+	return nil
 }
 
 // UpdateRollout writes a rollout's status, token hash, sandbox and document.
@@ -44,8 +47,10 @@ func (s *Store) UpdateRollout(ctx context.Context, r *Rollout) error {
 	return classify("update a rollout", err)
 }
 
-// DropRollout removes a rollout that never came to be, with the key it was made under.
+// DropRollout removes a rollout that never came to be, with the key it was made under. Its seq is
+// never given again, so that calls it may have had cannot become another's.
 func (s *Store) DropRollout(ctx context.Context, id string) error {
+	defer s.seqs.Delete(id)
 	return s.inTx(ctx, "drop a rollout", func(tx *sql.Tx) error {
 		for _, text := range []string{`DELETE FROM keys WHERE target = ?`, `DELETE FROM events WHERE rollout = ?`, `DELETE FROM rollouts WHERE id = ?`} {
 			if _, err := tx.Exec(text, id); err != nil {

@@ -14,12 +14,11 @@ type statements struct {
 }
 
 const (
-	intentSQL = `INSERT INTO intents (rollout, ordinal, principal, key, fingerprint, box_id, box_command, doc)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?)`
-	outcomeSQL = `INSERT INTO outcomes (rollout, ordinal, event, interrupted, cwd, doc) VALUES (?, ?, ?, ?, ?, ?)`
-	callSQL    = `SELECT i.ordinal, i.principal, i.key, i.fingerprint, i.box_id, i.box_command, i.doc,
+	intentSQL  = `INSERT INTO intents (id, principal, key, fingerprint, box_id, box_command, doc) VALUES (?, ?, ?, ?, ?, ?, ?)`
+	outcomeSQL = `INSERT INTO outcomes (id, event, interrupted, cwd, doc) VALUES (?, ?, ?, ?, ?)`
+	callSQL    = `SELECT i.id, i.principal, i.key, i.fingerprint, i.box_id, i.box_command, i.doc,
 		o.event, coalesce(o.interrupted, 0), coalesce(o.cwd, ''), o.doc
-		FROM intents i LEFT JOIN outcomes o ON o.rollout = i.rollout AND o.ordinal = i.ordinal `
+		FROM intents i LEFT JOIN outcomes o ON o.id = i.id `
 )
 
 func (st *statements) prepare(ctx context.Context, write, read *sql.DB) error {
@@ -30,8 +29,8 @@ func (st *statements) prepare(ctx context.Context, write, read *sql.DB) error {
 	}{
 		{&st.intent, write, intentSQL},
 		{&st.outcome, write, outcomeSQL},
-		{&st.byKey, read, callSQL + `WHERE i.rollout = ? AND i.principal = ? AND i.key = ? AND i.key <> ''`},
-		{&st.one, read, callSQL + `WHERE i.rollout = ? AND i.ordinal = ?`},
+		{&st.byKey, read, callSQL + `WHERE i.id BETWEEN ? AND ? AND i.principal = ? AND i.key = ? AND i.key <> ''`},
+		{&st.one, read, callSQL + `WHERE i.id = ?`},
 	} {
 		stmt, err := p.db.PrepareContext(ctx, p.text)
 		if err != nil {

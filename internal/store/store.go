@@ -16,12 +16,9 @@ import (
 	_ "modernc.org/sqlite" // the driver "sqlite"
 )
 
-// Bounds of the write-ahead log: a checkpoint folds it into the database at least this often while
-// there are writes, and at once when it has grown by so many pages (4 KiB each).
-const (
-	CheckpointEvery = 5 * time.Second
-	CheckpointPages = 8192
-)
+// CheckpointEvery is how often the write-ahead log is folded into the database while there are
+// writes.
+const CheckpointEvery = 5 * time.Second
 
 // readers is how many connections read at once; reads are short and the machine has few cores.
 const readers = 4
@@ -45,6 +42,7 @@ type Store struct {
 	owner string
 
 	stmts statements
+	seqs  sync.Map // rollout id -> seq, of those that were asked for
 
 	stop chan struct{}
 	done sync.WaitGroup

@@ -6,7 +6,7 @@ CREATE TABLE meta (
 ) WITHOUT ROWID;
 
 CREATE TABLE rollouts (
-  seq        INTEGER PRIMARY KEY,          -- order of creation, the cursor of listings
+  seq        INTEGER PRIMARY KEY AUTOINCREMENT, -- order of creation, the cursor of listings
   id         TEXT    NOT NULL UNIQUE,
   group_id   TEXT    NOT NULL DEFAULT '',
   task_id    TEXT    NOT NULL,
@@ -27,28 +27,28 @@ CREATE TABLE groups (
   doc        BLOB    NOT NULL
 ) WITHOUT ROWID;
 
+-- The id of a call is its rollout's seq * 2^24 + its ordinal: a table keyed by one integer appends
+-- with one page written, where one keyed by (rollout, ordinal) rebalances three.
 CREATE TABLE intents (
-  rollout     TEXT    NOT NULL,
-  ordinal     INTEGER NOT NULL,            -- from 1, without gaps
+  id          INTEGER PRIMARY KEY,
   principal   TEXT    NOT NULL,
   key         TEXT    NOT NULL DEFAULT '', -- Idempotency-Key
   fingerprint TEXT    NOT NULL,            -- hash of what the caller asked for
   box_id      TEXT    NOT NULL DEFAULT '', -- what the sandbox knows the call by
   box_command TEXT,                        -- what is run in place of the agent's command
-  doc         BLOB    NOT NULL,            -- JSON
-  PRIMARY KEY (rollout, ordinal)
-) WITHOUT ROWID;
-CREATE UNIQUE INDEX intents_by_key ON intents (rollout, principal, key) WHERE key <> '';
+  doc         BLOB    NOT NULL             -- JSON
+);
+-- No index on key: it would double the pages that each append writes. A live rollout's keys are in
+-- the server's memory, which also keeps them unique; looking one up in an ended rollout reads that
+-- rollout's rows.
 
 CREATE TABLE outcomes (
-  rollout     TEXT    NOT NULL,
-  ordinal     INTEGER NOT NULL,
+  id          INTEGER PRIMARY KEY,         -- that of its intent
   event       INTEGER NOT NULL,            -- its place among the rollout's events
   interrupted INTEGER NOT NULL DEFAULT 0,  -- it ended without an observation
   cwd         TEXT    NOT NULL DEFAULT '',
-  doc         BLOB    NOT NULL,            -- JSON, the whole record
-  PRIMARY KEY (rollout, ordinal)
-) WITHOUT ROWID;
+  doc         BLOB    NOT NULL             -- JSON
+);
 
 CREATE TABLE keys (
   scope  TEXT NOT NULL,                    -- what the key is for: create, group
