@@ -16,11 +16,12 @@ import (
 	"proctor/sandbox"
 )
 
-// Where the agent and its run folder lie inside. `docker run --init` mounts its init at the same path.
+// Where the agent and its run folder lie inside. `docker run --init` mounts its init at the same path; the socket
+// is where the agent listens (agent.DefaultSocket, which the host need not link in).
 const (
 	boxInside    = "/sbin/docker-init"
 	folderInside = "/run/init"
-	socketName   = "s"
+	socketName   = "ctl"
 )
 
 // Labels on the host's side; containers and networks of ours carry them.
@@ -81,8 +82,8 @@ func (e *Engine) containerConfig(spec sandbox.Spec, image sandbox.Image) *contai
 		Image:       image.Digest,
 		User:        "0:0",
 		Entrypoint:  []string{boxInside},
-		Cmd:         []string{},
-		WorkingDir:  spec.Workdir,
+		Cmd:         []string{}, // the agent reads no arguments: anyone inside could too
+		WorkingDir:  "/",        // the agent makes the workdir, as the user that commands run as
 		Hostname:    spec.Hostname,
 		Labels:      labels,
 		Healthcheck: &container.HealthConfig{Test: []string{"NONE"}},
@@ -137,6 +138,7 @@ func (e *Engine) resources(limits sandbox.Limits) (container.Resources, error) {
 	}
 	nano, cpus := e.cpus.pick(limits.CPUs)
 	pids, memory, disk := limits.Pids, limits.MemoryMB<<20, limits.DiskMB<<20
+	files := min(limits.OpenFiles, maxOpenFiles())
 	return container.Resources{
 		NanoCPUs:   nano,
 		CpusetCpus: cpus,
@@ -144,7 +146,7 @@ func (e *Engine) resources(limits sandbox.Limits) (container.Resources, error) {
 		MemorySwap: memory, // memory and swap together: no swap
 		PidsLimit:  &pids,
 		Ulimits: []*units.Ulimit{
-			{Name: "nofile", Soft: limits.OpenFiles, Hard: limits.OpenFiles},
+			{Name: "nofile", Soft: files, Hard: files},
 			{Name: "core", Soft: 0, Hard: 0},
 			// No quota on most storage drivers: at least one file cannot eat the host's disk.
 			{Name: "fsize", Soft: disk, Hard: disk},

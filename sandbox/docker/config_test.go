@@ -12,6 +12,7 @@ import (
 	specs "github.com/opencontainers/runtime-spec/specs-go"
 
 	"proctor/sandbox"
+	"proctor/sandbox/box/agent"
 )
 
 func TestPickRoundRobin(t *testing.T) {
@@ -160,5 +161,11 @@ func TestNewRefuses(t *testing.T) {
 	}
 	if _, err := New(Options{Owner: "o", Host: "tcp://192.0.2.1:2375"}); !errors.Is(err, sandbox.ErrUnavailable) {
 		t.Errorf("a daemon elsewhere: %v", err)
+	}
+}
+
+func TestSocketIsWhereTheAgentListens(t *testing.T) {
+	if got := folderInside + "/" + socketName; got != agent.DefaultSocket {
+		t.Errorf("%s, the agent listens at %s", got, agent.DefaultSocket)
 	}
 }

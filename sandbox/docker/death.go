@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"time"
 
 	"github.com/containerd/errdefs"
@@ -79,8 +78,8 @@ func (e *Engine) hostDeed(ctx context.Context, c container.InspectResponse) stri
 	if err1 != nil {
 		return ""
 	}
-	// The daemon forgets its log when it restarts; its pid file is as old as it is.
-	if info, err := os.Stat(daemonPidFile); err == nil && info.ModTime().After(started) {
+	// The daemon forgets its log when it restarts.
+	if daemon, err := daemonStart(); err == nil && daemon.After(started) {
 		return "the daemon was restarted"
 	}
 	if boot, err := bootTime(); err == nil && boot.After(started) {
@@ -88,9 +87,6 @@ func (e *Engine) hostDeed(ctx context.Context, c container.InspectResponse) stri
 	}
 	return ""
 }
-
-// daemonPidFile is written by the daemon when it starts.
-const daemonPidFile = "/var/run/docker.pid"
 
 // loggedDeed looks through the daemon's log of the container for what only its API's callers can do.
 func (e *Engine) loggedDeed(ctx context.Context, c container.InspectResponse) string {
@@ -116,19 +112,6 @@ func (e *Engine) loggedDeed(ctx context.Context, c container.InspectResponse) st
 
 // eventTime writes a time as the events endpoint reads it: seconds, with a fraction.
 func eventTime(t time.Time) string { return fmt.Sprintf("%d.%09d", t.Unix(), t.Nanosecond()) }
-
-// bootTime reads when the machine started.
-func bootTime() (time.Time, error) {
-	text, err := os.ReadFile("/proc/uptime")
-	if err != nil {
-		return time.Time{}, err
-	}
-	var up float64
-	if _, err := fmt.Sscan(string(text), &up); err != nil {
-		return time.Time{}, err
-	}
-	return time.Now().Add(-time.Duration(up * float64(time.Second))), nil
-}
 
 // severed ends a sandbox whose container runs but whose agent cannot be reached: only root inside can have
 // done that (it unlinked the socket, or starved the agent). What cannot be watched must not go on.

@@ -112,10 +112,20 @@ func (e *Engine) Capabilities(ctx context.Context) (sandbox.Capabilities, error)
 		Seccomp:   hasOption(info, "name=seccomp") != "",
 		CgroupV2:  info.CgroupVersion == "2",
 	}
-	if !quota {
-		caps.Unprovable = fmt.Sprintf("no disk quota on %s; only single files are bounded", storage(info))
-	}
+	caps.Unprovable = lacks(info, quota, maxOpenFiles())
 	return caps, nil
+}
+
+// lacks says in words what this machine does not hold, or "".
+func lacks(info system.Info, quota bool, files int64) string {
+	var words []string
+	if !quota {
+		words = append(words, "no disk quota on "+storage(info)+", only single files are bounded")
+	}
+	if files < sandbox.DefaultLimits().OpenFiles {
+		words = append(words, fmt.Sprintf("open files at most %d, the daemon may not raise its own limit", files))
+	}
+	return strings.Join(words, "; ")
 }
 
 // Close lets go of the connection; sandboxes live on. A run root that holds no sandbox goes.

@@ -1,0 +1,45 @@
+package docker
+
+import (
+	"math"
+	"testing"
+	"time"
+
+	"github.com/docker/docker/api/types/system"
+)
+
+func TestOpenFilesFrom(t *testing.T) {
+	const limits = "Limit  Soft Limit  Hard Limit  Units\nMax open files            1024                 20000                files     \n"
+	for _, row := range []struct {
+		status, limits string
+		want           int64
+	}{
+		{"Name:\tdockerd\nCapEff:\t000001fffeffffff\n", limits, 20000},
+		{"CapEff:\t000001ffffffffff\n", limits, math.MaxInt64}, // it may raise limits
+		{"CapEff:\t0000000000000000\n", "Max open files unlimited unlimited files\n", math.MaxInt64},
+		{"", limits, math.MaxInt64},
+		{"CapEff:\t0\n", "", math.MaxInt64},
+	} {
+		if got := openFilesFrom([]byte(row.status), []byte(row.limits)); got != row.want {
+			t.Errorf("%q: %d, want %d", row.status, got, row.want)
+		}
+	}
+}
+
+func TestLacks(t *testing.T) {
+	info := system.Info{Driver: "overlay2", DriverStatus: [][2]string{{"Backing Filesystem", "extfs"}}}
+	if got := lacks(info, true, math.MaxInt64); got != "" {
+		t.Error(got)
+	}
+	want := "no disk quota on overlay2 on extfs, only single files are bounded; open files at most 20000, the daemon may not raise its own limit"
+	if got := lacks(info, false, 20000); got != want {
+		t.Error(got)
+	}
+}
+
+func TestBootTimeIsPast(t *testing.T) {
+	boot, err := bootTime()
+	if err != nil || !boot.Before(time.Now()) {
+		t.Errorf("%v %v", boot, err)
+	}
+}
