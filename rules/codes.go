@@ -13,7 +13,7 @@ type code struct {
 var codes = map[string]code{
 	"unreadable":         {SeverityError, "The file or folder cannot be read, or a folder holds no pack.", "name a .yaml file, or a folder that holds some"},
 	"too-large":          {SeverityError, "The file is larger than 4 MiB.", "split the pack: several files may share a pack id"},
-	"yaml-syntax":        {SeverityError, "The file is not YAML.", "mend the YAML at that line; quote values that hold : # { [ or *"},
+	"yaml-syntax":        {SeverityError, "The file is not YAML.", "mend the YAML at that line; quote values that hold : # { [ * or, within { }, ?"},
 	"too-deep":           {SeverityError, "Values nest more than 32 deep.", "flatten it: a pack needs about ten levels"},
 	"alias-budget":       {SeverityError, "Aliases expand to more than a million nodes, or an anchor holds itself.", "write the values out, or use `lists:`"},
 	"too-many-rules":     {SeverityError, "More than 10,000 rules are loaded together.", "load fewer packs"},

@@ -42,7 +42,7 @@ rules:
         - command: {program|list: fetchers, net.url|contains: "${task.upstream_repo}"}
     unless:
       - {name: headers-only, reason: nothing is downloaded, command: {args: [-I, --head]}}
-    judge: {question: Would what is fetched hold the fix?, skip: never}
+    judge: {question: "Would what is fetched hold the fix?", skip: never}
     tests:
       flag:
         - bash: curl -sL https://github.com/acme/widgets/pull/9.diff

@@ -20,7 +20,8 @@ commands work on the packs that ship with Proctor.
 
 docs/rule-author-guide.md leads from nothing to a tested pack.`,
 	}
-	cmd.AddCommand(newRulesLs(), newRulesLint(), newRulesTest(), newRulesExplain(), newRulesEval())
+	cmd.AddCommand(newRulesLs(), newRulesLint(), newRulesTest(), newRulesExplain(), newRulesEval(),
+		newRulesNew(), newRulesFmt(), newRulesDocs(), newRulesSchema())
 	return cmd
 }
 
@@ -56,7 +57,7 @@ func usablePacks(stderr io.Writer, paths []string, withCore bool) (*rules.Packs,
 		for _, e := range errs {
 			fmt.Fprintln(stderr, e)
 		}
-		return nil, usage(fmt.Errorf("%d errors in the rule packs", len(errs)))
+		return nil, usage(fmt.Errorf("%s in the rule packs", plural(len(errs), "error")))
 	}
 	return p, nil
 }
