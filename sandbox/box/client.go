@@ -157,6 +157,11 @@ func (c *Client) roundTrip(ctx context.Context, kind wire.Kind, payload []byte) 
 	case <-ctx.Done():
 		return wire.Frame{}, ctx.Err()
 	case <-c.dead:
+	}
+	select { // an answer that came before the end counts
+	case f := <-answer:
+		return f, nil
+	default:
 		return wire.Frame{}, c.deadError()
 	}
 }

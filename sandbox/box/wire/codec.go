@@ -13,8 +13,8 @@ var ErrPayload = errors.New("malformed payload")
 // encoder appends fields to a payload.
 type encoder struct{ b []byte }
 
-func (e *encoder) uint(v uint64)           { e.b = binary.AppendUvarint(e.b, v) }
-func (e *encoder) int(v int64)             { e.b = binary.AppendVarint(e.b, v) }
+func (e *encoder) uint(v uint64)            { e.b = binary.AppendUvarint(e.b, v) }
+func (e *encoder) int(v int64)              { e.b = binary.AppendVarint(e.b, v) }
 func (e *encoder) duration(v time.Duration) { e.int(int64(v)) }
 
 func (e *encoder) bool(v bool) {

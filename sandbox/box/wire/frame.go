@@ -20,7 +20,7 @@ const (
 )
 
 const (
-	headerLen = 13      // length, kind, id
+	headerLen = 13       // length, kind, id
 	firstRead = 64 << 10 // what is allocated before any payload has arrived
 )
 
