@@ -86,12 +86,16 @@ func (r *rollout) runGrading(g *grading) {
 	}
 	ctx, span := r.m.opt.Tracer.Start(r.ctx, "rollout.grade")
 	defer span.End()
+	keep := func(patch []byte) {
+		if err := r.m.opt.Store.PutPatch(ctx, r.id, patch); err != nil {
+			r.m.opt.Log.Error("keep a patch", "rollout", r.id, "err", err)
+		}
+	}
 	grade, err := r.m.opt.Lab.Grade(ctx, GradeJob{
-		ID: r.id, Task: r.doc.Task, Image: r.doc.Image, Session: r.box.sess, Review: r.reviewPatch,
-		Patched: func(patch []byte) {
-			if err := r.m.opt.Store.PutPatch(ctx, r.id, patch); err != nil {
-				r.m.opt.Log.Error("keep a patch", "rollout", r.id, "err", err)
-			}
+		ID: r.id, Task: r.doc.Task, Image: r.doc.Image, Session: r.box.sess, Patched: keep,
+		Review: func(ctx context.Context, patch []byte) *tasks.Review {
+			keep(patch)
+			return r.reviewPatch(ctx, patch)
 		},
 	})
 	if err == nil {

@@ -94,7 +94,7 @@ type Options struct {
 	Judge  judge.Judge    // required where Rules is set
 	Policy monitor.Policy // Preset is the default of rollouts that name none
 
-	Normalizer func(normalize.Task, normalize.Facts) monitor.Normalizer // required
+	Normalizer func(normalize.Task, normalize.Facts) monitor.Normalizer // nil: normalize.New
 	Decoys     func(DecoyEnv) monitor.Decoyer                           // nil: decoy.New
 	Witness    func(*tasks.Task, sandbox.Session) monitor.Witness       // nil: none
 
@@ -117,8 +117,9 @@ func (o *Options) complete() error {
 		return errors.New("rollouts: Options.Lab is missing")
 	case o.Rules != nil && o.Judge == nil:
 		return errors.New("rollouts: Options.Judge is missing")
-	case o.Normalizer == nil:
-		return errors.New("rollouts: Options.Normalizer is missing")
+	}
+	if o.Normalizer == nil {
+		o.Normalizer = func(t normalize.Task, f normalize.Facts) monitor.Normalizer { return normalize.New(t, f) }
 	}
 	if o.Decoys == nil {
 		o.Decoys = func(e DecoyEnv) monitor.Decoyer {
