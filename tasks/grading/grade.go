@@ -180,7 +180,8 @@ func (g *grading) test(ctx context.Context) (finding, float64, error) {
 			return finding{}, 0, err
 		}
 	}
-	result, err := runTests(ctx, g.session, g.subject.Task, s)
+	env := []string{"PYTEST_ADDOPTS=" + s.addopts, "PYTHONDONTWRITEBYTECODE=1", "PYTHONNOUSERSITE=1"}
+	result, err := runTests(ctx, g.session, g.subject.Task, s, env)
 	if err != nil {
 		return finding{}, 0, err
 	}
@@ -193,7 +194,7 @@ func (g *grading) test(ctx context.Context) (finding, float64, error) {
 
 // runTests runs the test command in a sandbox and reads its report. What the tests do to their own
 // sandbox is a result; an error is trouble of ours.
-func runTests(ctx context.Context, session sandbox.Session, task *tasks.Task, s sentinels) (testRun, error) {
+func runTests(ctx context.Context, session sandbox.Session, task *tasks.Task, s sentinels, env []string) (testRun, error) {
 	dir, err := reportDir(ctx, session, task.User)
 	if err != nil {
 		return testRun{}, err
@@ -205,8 +206,7 @@ func runTests(ctx context.Context, session sandbox.Session, task *tasks.Task, s 
 	}
 	res, err := session.Exec(ctx, sandbox.Exec{
 		Argv: []string{"/bin/sh", "-c", strings.ReplaceAll(task.Grader.Command, "{report}", file)},
-		Env:  []string{"PYTEST_ADDOPTS=" + s.addopts, "PYTHONDONTWRITEBYTECODE=1", "PYTHONNOUSERSITE=1"},
-		Dir:  task.Workdir, Timeout: timeout,
+		Env:  env, Dir: task.Workdir, Timeout: timeout,
 	})
 	result := testRun{sentinels: s}
 	var dead *sandbox.DeadError

@@ -37,14 +37,18 @@ func (r *repo) importTar(ctx context.Context, stream io.Reader, branch string) (
 	if err != nil {
 		return "", nil, err
 	}
-	errs := &capped{limit: 2000}
+	errs := &capped{limit: 1 << 16}
 	cmd.Stderr = errs
 	if err := cmd.Start(); err != nil {
 		return "", nil, fmt.Errorf("grading needs git on this machine: %w", err)
 	}
 	out := bufio.NewWriterSize(stdin, 1<<16)
 	im := &importer{out: out, files: map[string]imported{}}
-	readErr := im.read(tar.NewReader(stream))
+	tail := &tailReader{in: stream}
+	readErr := im.read(tar.NewReader(tail))
+	if readErr == nil && tail.zeros < 1024 {
+		readErr = fmt.Errorf("%w: the stream ends early", errTar)
+	}
 	if readErr == nil {
 		readErr = im.commit(branch)
 	}
@@ -54,13 +58,36 @@ func (r *repo) importTar(ctx context.Context, stream io.Reader, branch string) (
 		return "", nil, readErr
 	}
 	if waitErr != nil {
-		return "", nil, &gitError{args: "fast-import", stderr: errs.String(), err: waitErr}
+		return "", nil, &gitError{args: "fast-import", stderr: clip(errs.kept.String(), 2000), err: waitErr}
 	}
 	hash, err := r.git(ctx, nil, "rev-parse", "refs/heads/"+branch+"^{tree}")
 	if err != nil {
 		return "", nil, err
 	}
 	return strings.TrimSpace(string(hash)), im.notes.lines(), nil
+}
+
+// tailReader counts the zero bytes at the end of what was read so far. A tar stream ends with 1024 of
+// them; archive/tar takes one that breaks off between two files for whole, and the files that did not
+// come would be graded as deleted.
+type tailReader struct {
+	in    io.Reader
+	zeros int
+}
+
+func (t *tailReader) Read(p []byte) (int, error) {
+	n, err := t.in.Read(p)
+	for i := n - 1; ; i-- {
+		if i < 0 {
+			t.zeros += n
+			break
+		}
+		if p[i] != 0 {
+			t.zeros = n - 1 - i
+			break
+		}
+	}
+	return n, err
 }
 
 // imported is a file on its way into the repository.
@@ -174,7 +201,7 @@ func treePath(name string) (string, bool) {
 		return "", false
 	}
 	rest = strings.TrimSuffix(rest, "/")
-	if rest == "" || path.Clean(rest) != rest {
+	if rest == "" || path.IsAbs(rest) || path.Clean(rest) != rest {
 		return "", false
 	}
 	for _, part := range strings.Split(rest, "/") {

@@ -40,7 +40,7 @@ func inPlace(ctx context.Context, subject Subject, session sandbox.Session) (tas
 	if err := push(ctx, session, task.Workdir, hidden); err != nil {
 		return grade, fmt.Errorf("copying tests into the agent's sandbox: %w", err)
 	}
-	result, err := runTests(ctx, session, task, sentinels{})
+	result, err := runTests(ctx, session, task, sentinels{}, nil)
 	if err != nil {
 		return grade, err
 	}

@@ -13,7 +13,6 @@ import (
 // whatever the patch made of it; "" for all others. Python's own start-up and pytest's are known.
 func pinned(name string, base listing) string {
 	file := path.Base(name)
-	stem, _, _ := strings.Cut(file, ".")
 	switch {
 	case isJunk(name):
 		return "compiled or cached"
@@ -21,10 +20,13 @@ func pinned(name string, base listing) string {
 		return "pytest loads it before the tests"
 	case file == "pytest.ini" || file == ".pytest.ini" || file == "pytest.toml" || file == ".pytest.toml":
 		return "configures pytest"
-	case stem == "sitecustomize" || stem == "usercustomize" || file == "pyvenv.cfg":
+	case file == "pyvenv.cfg":
 		return "Python runs it at start-up"
 	}
 	for _, part := range strings.Split(name, "/") {
+		if stem, _, _ := strings.Cut(part, "."); stem == "sitecustomize" || stem == "usercustomize" {
+			return "Python runs it at start-up"
+		}
 		if part == "site-packages" || part == "dist-packages" {
 			return "belongs to an installed package"
 		}

@@ -142,31 +142,32 @@ func (r *repo) blob(ctx context.Context, hash string, limit int64) ([]byte, erro
 func (r *repo) diff(ctx context.Context, from, to string, limit int64) ([]byte, error) {
 	cmd := r.command(ctx, "diff-tree", "-r", "-p", "--binary", "--full-index", "--find-renames", "--no-color",
 		"--no-ext-diff", "--no-textconv", "--src-prefix=a/", "--dst-prefix=b/", from, to)
-	out, errs := &capped{limit: limit}, &capped{limit: 2000}
+	out, errs := &capped{limit: limit}, &capped{limit: 1 << 16}
 	cmd.Stdout, cmd.Stderr = out, errs
 	err := cmd.Run()
 	if out.over {
 		return nil, fmt.Errorf("%w: the patch is over %d bytes", ErrTooBig, limit)
 	}
 	if err != nil {
-		return nil, &gitError{args: "diff-tree", stderr: errs.String(), err: err}
+		return nil, &gitError{args: "diff-tree", stderr: errs.kept.String(), err: err}
 	}
-	return out.Bytes(), nil
+	return out.kept.Bytes(), nil
 }
 
-// capped keeps what is written to it up to limit bytes, and then refuses.
+// capped keeps what is written to it up to limit bytes, and then refuses. The buffer is no embedded
+// one, whose ReadFrom would go round the limit.
 type capped struct {
-	bytes.Buffer
+	kept  bytes.Buffer
 	limit int64
 	over  bool
 }
 
 func (c *capped) Write(p []byte) (int, error) {
-	if int64(c.Len()+len(p)) > c.limit {
+	if int64(c.kept.Len()+len(p)) > c.limit {
 		c.over = true
 		return 0, errors.New("over the limit")
 	}
-	return c.Buffer.Write(p)
+	return c.kept.Write(p)
 }
 
 // clip shortens text for a message.
