@@ -17,6 +17,7 @@ import (
 
 // Limits of one start's steps; the caller's context may be shorter.
 const (
+	startLimit   = 2 * time.Minute  // making and starting the container; seconds even in a storm of starts
 	readyLimit   = 30 * time.Second // from a started container to an answering agent
 	cleanupLimit = 60 * time.Second // removing what a failed create made
 )
@@ -72,12 +73,9 @@ func (b *building) run(ctx context.Context, spec sandbox.Spec, image sandbox.Ima
 	if b.folder, err = e.root.newFolder(); err != nil {
 		return nil, fmt.Errorf("%w: docker: %v", sandbox.ErrUnavailable, err)
 	}
-	id, err := b.container(ctx, spec, image, binary)
+	id, err := b.start(ctx, spec, image, binary)
 	if err != nil {
 		return nil, err
-	}
-	if err := e.cli.ContainerStart(ctx, id, container.StartOptions{}); err != nil {
-		return nil, e.wrap("start a container of "+spec.Image, err)
 	}
 	state, err := e.cli.ContainerInspect(ctx, id)
 	if err != nil {
@@ -93,6 +91,24 @@ func (b *building) run(ctx context.Context, spec sandbox.Spec, image sandbox.Ima
 		return nil, s.notReady(ctx, err)
 	}
 	return s, nil
+}
+
+// start makes and starts the container. The daemon goes on with a request whose caller has left, and a
+// container that it makes later would stay: so neither request is cut short, and ctx is looked at in between.
+func (b *building) start(ctx context.Context, spec sandbox.Spec, image sandbox.Image, binary string) (string, error) {
+	patient, cancel := detached(ctx, startLimit)
+	defer cancel()
+	if err := ctx.Err(); err != nil {
+		return "", err
+	}
+	id, err := b.container(patient, spec, image, binary)
+	if err = errors.Join(err, ctx.Err()); err != nil {
+		return "", err
+	}
+	if err := b.engine.cli.ContainerStart(patient, id, container.StartOptions{}); err != nil {
+		return "", b.engine.wrap("start a container of "+spec.Image, err)
+	}
+	return id, ctx.Err()
 }
 
 // container asks the daemon for the container; once more without a disk size where the storage driver

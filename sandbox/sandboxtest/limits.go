@@ -36,7 +36,7 @@ var limitTests = []test{
 	{name: "a memory hog is told apart, and the rest goes on (10)", run: func(b *box) {
 		small := b.another(sandbox.Spec{Limits: sandbox.Limits{MemoryMB: 128}})
 		small.out("mkdir -p /tmp/kept; cd /tmp/kept")
-		got := small.sh(python(`x = [b"x" * (1 << 24) for _ in range(64)]; print("survived")`))
+		got := small.sh(python(`x = [b"x" * (1 << 24) for _ in range(64)]; print("survi" + "ved")`))
 		if exitOf(got) != 137 || !got.OOM || strings.Contains(string(got.Output), "survived") {
 			b.t.Errorf("exit %s, oom %v, %q", exitText(got), got.OOM, got.Output)
 		}

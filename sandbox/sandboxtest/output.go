@@ -68,7 +68,10 @@ var outputTests = []test{
 		}
 	}},
 	{name: "forged ends decide nothing", run: func(b *box) {
-		b.wants(`for f in /proc/$$/fd/*; do n=${f##*/}; if [ $n -gt 2 ]; then echo '{"exit_code":0}' >&$n; echo 0 >&$n; fi; done 2>/dev/null; (exit 42)`, "", 42)
+		got := b.sh(`for f in /proc/$$/fd/*; do n=${f##*/}; if [ $n -gt 2 ]; then echo '{"exit_code":0}' >&$n; echo 0 >&$n; fi; done 2>/dev/null; (exit 42)`)
+		if exitOf(got) != 42 {
+			b.t.Errorf("exit %s, output %q", exitText(got), got.Output)
+		}
 		b.wants("(exit 7)", "", 7)
 		b.wants("echo seen; echo too >&2", "seen\ntoo\n", 0)
 	}},
