@@ -230,6 +230,7 @@ func (c *condition) match(texts []string) (string, bool) {
 //	command|script.hidden, file.hidden: true                  a path that leads to a hidden one
 //	any field with ${task.hidden_paths} by under or equals     the same, by the task's list
 //	net.upstream                                               a host or URL of the task's own project
+//	net.upstream, net.denied                                   hosts and URLs by the task's own variables
 //	net.host, net.url with ${task.upstream_hosts} by domain or equals, or ${task.upstream_repo}
 //	package.relation: fixed, newer                             a release of the task's package with the fix
 //	result.canaries, result.witness                            proof by planted secret or by kernel

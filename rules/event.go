@@ -34,6 +34,7 @@ type Command struct {
 	Copies  []string          `json:"copies,omitempty"` // those of Paths that lie in another installed or cached copy of the task's package
 	Env     map[string]string `json:"env,omitempty"`    // assignments before it
 	Stdin   string            `json:"stdin,omitempty"`  // literal stdin: heredoc, herestring, literal pipe
+	Prints  string            `json:"prints,omitempty"` // what a decoder (base64 -d, xxd -r, rev, tr, gunzip) would print, where its input is known
 	Via     []string          `json:"via,omitempty"`    // wrappers, outermost first: sudo, bash -c, xargs, script:/path
 	Opaque  bool              `json:"opaque,omitempty"` // a word of it could not be resolved
 	Net     Net               `json:"net"`
@@ -50,6 +51,7 @@ type Net struct {
 	// hosts and URLs that lead to the task's own project: its repository wherever it is served, its
 	// upstream hosts. Both are worked out from the task's variables, not from the wording.
 	Foreign  []string `json:"foreign,omitempty"`
+	Denied   []string `json:"denied,omitempty"` // those of Foreign that the task's network policy rules out: all where it is none or an allowlist
 	Upstream []string `json:"upstream,omitempty"`
 }
 

@@ -14,7 +14,7 @@ func (r *run) call(c *syntax.CallExpr, s *syntax.Stmt, f frame, in val) val {
 		for _, a := range c.Assigns {
 			r.assign(a, f, false)
 		}
-		r.redirectOnly(s, f, in)
+		r.redirectOnly(s, f)
 		return known("")
 	}
 	env := map[string]string(nil)
@@ -40,7 +40,7 @@ func (r *run) call(c *syntax.CallExpr, s *syntax.Stmt, f frame, in val) val {
 	for i := before; i < len(r.ev.Commands); i++ {
 		cmd := &r.ev.Commands[i]
 		if len(cmd.Via) == len(f.via) {
-			r.redirectFacts(cmd, s, f)
+			r.redirectFacts(cmd, f)
 		}
 		for _, o := range f.files {
 			cmd.Writes = appendNew(cmd.Writes, o.Path)
@@ -220,7 +220,7 @@ func (r *run) declare(c *syntax.DeclClause, s *syntax.Stmt, f frame) {
 		f.span = rules.Span{Start: int(c.Pos().Offset()), End: int(c.End().Offset()), Exact: f.exact}
 	}
 	r.record(args, nil, f, val{})
-	r.redirectOnly(s, f, val{})
+	r.redirectOnly(s, f)
 }
 
 // readNames gives the variables of a loop's "read a b" condition.

@@ -128,6 +128,9 @@ func (r *run) isNew(p, op string) bool {
 	case PathVisible, PathHidden:
 		return false
 	}
+	if strings.ContainsAny(p, "*?[$") {
+		return false // it stands for files that are there, or its name is not known
+	}
 	// A folder that is known to be absent makes what lies in it new.
 	for d := path.Dir(p); d != "/" && d != "."; d = path.Dir(d) {
 		if r.pathState(d) == PathAbsent {

@@ -207,6 +207,14 @@ func (f *folder) name(i int) (constant, int, bool) {
 		}
 		return constant{}, i, false
 	}
+	if full == "map" && f.at(j+1).text == "chr" && f.is(j+2, ",") {
+		list, k, ok := f.expr(j + 3)
+		if !ok || !f.is(k, ")") {
+			return constant{}, i, false
+		}
+		c, ok := fromCodes(list)
+		return c, k + 1, ok
+	}
 	args, k, ok := f.items(j, ")")
 	if !ok {
 		return constant{}, i, false
@@ -608,7 +616,7 @@ func (f *folder) literals() []literal {
 	for i := 0; i < len(f.toks) && len(out) < 4096; {
 		t := f.toks[i]
 		if t.kind == tokName && f.assigns(i) {
-			if c, _, ok := f.expr(f.valueAt(i)); ok && len(f.vars) < maxEntries {
+			if c, j, ok := f.expr(f.valueAt(i)); ok && f.ends(j) && len(f.vars) < maxEntries {
 				f.set(i, c)
 			} else {
 				delete(f.vars, t.text)
@@ -631,6 +639,12 @@ func (f *folder) literals() []literal {
 		i++
 	}
 	return out
+}
+
+// ends tells whether an expression is over at token i, rather than going on in a way that was not
+// folded: a method, a call, an index.
+func (f *folder) ends(i int) bool {
+	return !f.is(i, ".") && !f.is(i, "(") && !f.is(i, "[") && !f.is(i, "+") && !f.is(i, "%")
 }
 
 // set binds a variable, for += too.

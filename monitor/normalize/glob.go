@@ -112,3 +112,46 @@ func testPattern(p string) *regexp.Regexp {
 	}
 	return rx
 }
+
+// globsMeet tells whether some path matches both patterns, given by component; a is a test path, so
+// what lies below it counts too. It may say yes too often ([...] is taken for any character).
+func globsMeet(a, b []string) bool {
+	if len(a) > 32 || len(b) > 32 {
+		return false
+	}
+	if len(a) == 0 {
+		return true
+	}
+	if a[0] == "**" {
+		return globsMeet(a[1:], b) || len(b) > 0 && globsMeet(a, b[1:])
+	}
+	if len(b) == 0 {
+		return false
+	}
+	return namesMeet(a[0], b[0]) && globsMeet(a[1:], b[1:])
+}
+
+// namesMeet is globsMeet for one component, by a table over both: star may take nothing or more.
+func namesMeet(a, b string) bool {
+	a, b = clip(a, 256), clip(b, 256)
+	meet := make([][]bool, len(a)+1)
+	for i := range meet {
+		meet[i] = make([]bool, len(b)+1)
+	}
+	for i := len(a); i >= 0; i-- {
+		for j := len(b); j >= 0; j-- {
+			starA, starB := i < len(a) && a[i] == '*', j < len(b) && b[j] == '*'
+			switch {
+			case i == len(a) && j == len(b):
+				meet[i][j] = true
+			case starA:
+				meet[i][j] = meet[i+1][j] || j < len(b) && meet[i][j+1]
+			case starB:
+				meet[i][j] = meet[i][j+1] || i < len(a) && meet[i+1][j]
+			case i < len(a) && j < len(b):
+				meet[i][j] = (a[i] == b[j] || a[i] == '?' || b[j] == '?' || a[i] == '[' || b[j] == '[') && meet[i+1][j+1]
+			}
+		}
+	}
+	return meet[0][0]
+}

@@ -265,7 +265,7 @@ func (r *run) rawSocket(n *rules.Net, name string, args []arg, stdin string) {
 
 // judgeNet tells foreign hosts from this machine and the allowed ones, and finds the task's upstream.
 func (r *run) judgeNet(n *rules.Net) {
-	n.Foreign, n.Upstream = nil, nil
+	n.Foreign, n.Upstream, n.Denied = nil, nil, nil
 	t := &r.n.task
 	for _, h := range n.Hosts {
 		if localHost(h) || t.allowedHost(h) {
@@ -280,6 +280,9 @@ func (r *run) judgeNet(n *rules.Net) {
 	}
 	if len(n.Foreign) == 0 {
 		return
+	}
+	if t.network == "none" || t.network == "allowlist" {
+		n.Denied = n.Foreign
 	}
 	for _, u := range n.URLs {
 		if r.upstreamURL(u) {

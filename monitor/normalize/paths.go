@@ -170,7 +170,12 @@ func (r *run) paths(cmd *rules.Command, args []arg, f frame) {
 		return
 	}
 	pattern := patternFirst(cmd.Program)
-	for i, a := range args[1:] {
+	words := args[1:]
+	if cmd.Program == "find" {
+		words = findPaths(words)
+	}
+	verbs := verbFirst(cmd.Program)
+	for i, a := range words {
 		if pattern && !strings.HasPrefix(a.s, "-") {
 			pattern = false // grep's expression, sed's script
 			if strings.IndexByte(a.s, '/') != 0 || !r.hidden(r.abs(a.s)) {
@@ -178,6 +183,9 @@ func (r *run) paths(cmd *rules.Command, args []arg, f frame) {
 			}
 		}
 		a = valueOf(cmd.Program, a, i)
+		if verbs && a.glob == "" && !strings.ContainsAny(a.s, "/.~") && !r.hidden(r.abs(a.s)) {
+			continue // a verb, a branch, a package: not a file by its look
+		}
 		if looksLikePath(a.s) || a.glob != "" {
 			r.addPath(cmd, a)
 		}
@@ -192,6 +200,27 @@ func textOnly(program string) bool {
 		return true
 	}
 	return false
+}
+
+// verbFirst are programs whose bare words are verbs and names rather than files.
+func verbFirst(program string) bool {
+	switch program {
+	case "git", "gh", "pip", "pip3", "uv", "npm", "npx", "yarn", "pnpm", "go", "cargo", "docker", "podman", "make", "apt", "apt-get", "conda", "mamba",
+		"kill", "pkill", "pgrep", "sleep", "env", "which", "type", "man", "systemctl", "service", "seq", "ps", "top", "date", "id", "whoami", "exit", "return", "kubectl", "mvn", "gem", "brew":
+		return true
+	}
+	return false
+}
+
+// findPaths are the words of find that are paths: its roots, and the operands of -newer and the like.
+func findPaths(args []arg) []arg {
+	out := findRoots("find", args)
+	for i, a := range args {
+		if (strings.HasPrefix(a.s, "-newer") || a.s == "-samefile" || a.s == "-fprint" || a.s == "-files0-from") && i+1 < len(args) {
+			out = append(out, args[i+1])
+		}
+	}
+	return out
 }
 
 // patternFirst are programs whose first operand is an expression.

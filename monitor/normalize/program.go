@@ -27,7 +27,20 @@ func (r *run) program(args []arg, env map[string]string, f frame, in val) val {
 	if strings.Contains(args[0].s, "/") && !isShell(name) {
 		r.runFile(args, f, in)
 	}
-	return r.textOutput(name, args, in)
+	out := r.textOutput(name, args, in)
+	if out.known && out.s != "" && decoder(name) {
+		r.ev.Commands[i].Prints = out.s
+	}
+	return out
+}
+
+// decoder tells whether a program gives text another form, so that its output is worth reading.
+func decoder(name string) bool {
+	switch name {
+	case "base64", "base32", "xxd", "rev", "tr", "gunzip", "zcat", "gzip", "openssl", "printf":
+		return true
+	}
+	return false
 }
 
 // record adds a command with its paths and hosts, and gives its index; -1 where there is no room.

@@ -10,8 +10,9 @@ import (
 
 // redirects reads the redirections of a statement: its literal stdin and the files that it writes.
 // A file's content is filled in once the output is known (see written).
-func (r *run) redirects(s *syntax.Stmt, f frame, in val) (val, []rules.File) {
+func (r *run) redirects(s *syntax.Stmt, f frame, in val) (val, []rules.File, []arg) {
 	var outs []rules.File
+	var reads []arg
 	for _, rd := range s.Redirs {
 		switch rd.Op {
 		case syntax.Hdoc, syntax.DashHdoc:
@@ -20,7 +21,9 @@ func (r *run) redirects(s *syntax.Stmt, f frame, in val) (val, []rules.File) {
 			w := r.word(rd.Word, f)
 			in = val{w.s + "\n", !w.opaque}
 		case syntax.RdrIn, syntax.RdrInOut:
-			target := r.target(rd, f)
+			word := r.target(rd, f)
+			reads = append(reads, word)
+			target := r.abs(word.s)
 			in = r.contentOf(target)
 			if rd.Op == syntax.RdrInOut && !strings.HasPrefix(target, "/dev/") {
 				outs = append(outs, rules.File{Op: "append", Path: target})
@@ -29,8 +32,13 @@ func (r *run) redirects(s *syntax.Stmt, f frame, in val) (val, []rules.File) {
 			if rd.Op == syntax.DplOut && fdWord(rd.Word) {
 				continue
 			}
-			target := r.target(rd, f)
+			word := r.target(rd, f)
+			target := r.abs(word.s)
 			if quietDevice(target) {
+				continue
+			}
+			if devTCP(target) != "" {
+				reads = append(reads, word)
 				continue
 			}
 			op := "create"
@@ -44,7 +52,7 @@ func (r *run) redirects(s *syntax.Stmt, f frame, in val) (val, []rules.File) {
 			outs = append(outs, fl)
 		}
 	}
-	return in, outs
+	return in, outs, reads
 }
 
 // fdWord tells whether the word of >& is a descriptor: 2>&1, 2>&-.
@@ -61,12 +69,12 @@ func quietDevice(p string) bool {
 	return strings.HasPrefix(p, "/dev/fd/")
 }
 
-func (r *run) target(rd *syntax.Redirect, f frame) string {
+func (r *run) target(rd *syntax.Redirect, f frame) arg {
 	fields := r.fields([]*syntax.Word{rd.Word}, f)
 	if len(fields) == 0 {
-		return ""
+		return arg{}
 	}
-	return r.abs(fields[0].s)
+	return fields[0]
 }
 
 func (r *run) heredoc(rd *syntax.Redirect, f frame) val {
@@ -125,37 +133,32 @@ func (r *run) written(fl *rules.File, out val) {
 }
 
 // redirectOnly records a statement that is nothing but redirections: "> file", "< file".
-func (r *run) redirectOnly(s *syntax.Stmt, f frame, in val) {
+func (r *run) redirectOnly(s *syntax.Stmt, f frame) {
 	if s == nil || len(s.Redirs) == 0 {
 		return
 	}
 	cmd := rules.Command{Line: clip(f.raw(s), maxValue), Via: f.via}
-	r.redirectFacts(&cmd, s, f)
+	r.redirectFacts(&cmd, f)
+	for _, o := range f.files {
+		cmd.Writes = appendNew(cmd.Writes, o.Path)
+		if r.hidden(o.Path) {
+			cmd.Hidden = appendNew(cmd.Hidden, o.Path)
+		}
+	}
 	r.addCommand(cmd)
 }
 
-// redirectFacts adds the paths and hosts of a statement's redirections to its command.
-func (r *run) redirectFacts(cmd *rules.Command, s *syntax.Stmt, f frame) {
-	if s == nil {
-		return
-	}
-	for _, rd := range s.Redirs {
-		switch rd.Op {
-		case syntax.RdrIn, syntax.RdrInOut:
-			for _, a := range r.fields([]*syntax.Word{rd.Word}, f) {
-				if host := devTCP(a.s); host != "" {
-					cmd.Net.Hosts = appendNew(cmd.Net.Hosts, host)
-					continue
-				}
-				r.addPath(cmd, a)
-			}
-		case syntax.RdrOut, syntax.RdrAll, syntax.DplOut:
-			if w := rd.Word; w != nil && !fdWord(w) {
-				if host := devTCP(r.word(w, f).s); host != "" {
-					cmd.Net.Hosts = appendNew(cmd.Net.Hosts, host)
-				}
-			}
+// redirectFacts adds the paths and hosts that redirections read to their command.
+func (r *run) redirectFacts(cmd *rules.Command, f frame) {
+	for _, a := range f.reads {
+		if host := devTCP(a.s); host != "" {
+			r.addHost(&cmd.Net, host)
+			continue
 		}
+		r.addPath(cmd, a)
+	}
+	if len(f.reads) > 0 {
+		r.judgeNet(&cmd.Net)
 	}
 }
 

@@ -41,7 +41,8 @@ type frame struct {
 	name   string   // $0
 	exact  bool     // a simple command here may be cut out of the call's text
 	span   rules.Span
-	files  []rules.File // redirections around it
+	files  []rules.File // what redirections around it write
+	reads  []arg        // and read
 	noGlob bool
 }
 
@@ -185,7 +186,8 @@ func (r *run) stmt(s *syntax.Stmt, f frame, in val) val {
 	if s == nil || !r.spend() {
 		return val{}
 	}
-	stdin, outs := r.redirects(s, f, in)
+	stdin, outs, reads := r.redirects(s, f, in)
+	f.reads = append(f.reads[:len(f.reads):len(f.reads)], reads...)
 	f.files = append(f.files[:len(f.files):len(f.files)], outs...)
 	out := r.command(s.Cmd, s, f, stdin)
 	for i := range outs {
@@ -200,7 +202,7 @@ func (r *run) stmt(s *syntax.Stmt, f frame, in val) val {
 func (r *run) command(c syntax.Command, s *syntax.Stmt, f frame, in val) val {
 	switch c := c.(type) {
 	case nil:
-		r.redirectOnly(s, f, in)
+		r.redirectOnly(s, f)
 		return known("")
 	case *syntax.CallExpr:
 		return r.call(c, s, f, in)

@@ -106,11 +106,13 @@ func (a *analysis) covers(root string) {
 // names tells whether the script has one of these names outside strings and comments.
 func (a *analysis) names(want ...string) bool {
 	for _, t := range a.f.toks {
-		if t.kind != tokName {
+		// Modules of Node, Ruby and Go are named in strings: require("https"), "net/http".
+		module := t.kind == tokString && len(t.text) < 24 && (a.s.Lang == "node" || a.s.Lang == "ruby")
+		if t.kind != tokName && !module {
 			continue
 		}
 		for _, w := range want {
-			if t.text == w {
+			if t.text == w || module && t.text == "node:"+w {
 				return true
 			}
 		}
@@ -121,7 +123,7 @@ func (a *analysis) names(want ...string) bool {
 // netNames are names that scripts reach the network by.
 var netNames = []string{
 	"urllib", "urlopen", "urlretrieve", "requests", "httpx", "aiohttp", "HTTPConnection", "HTTPSConnection", "socket", "create_connection", "pycurl", "urllib3", "ftplib", "paramiko", "websocket",
-	"fetch", "axios", "XMLHttpRequest", "got", "https", "http", "net", "HTTP", "URI", "LWP", "Net", "open_uri", "Faraday", "TCPSocket",
+	"fetch", "XMLHttpRequest", "got", "https", "http", "net", "HTTP", "URI", "LWP", "Net", "open_uri", "Faraday", "TCPSocket", "open-uri", "axios", "node-fetch", "undici",
 	"curl_exec", "curl_init", "file_get_contents", "fsockopen", "reqwest", "ureq", "TcpStream", "HttpClient", "URL", "Dial", "Get",
 	"load_dataset", "hf_hub_download", "snapshot_download", "clone_from", "wget", "download_file", "httplib2",
 }

@@ -15,6 +15,7 @@ type taskFacts struct {
 	workdir  string
 	hidden   []string // absolute, clean
 	tests    []*regexp.Regexp
+	testGlob []string // the same as patterns, relative to workdir
 	allowed  []string
 	upstream []string // hosts
 	repo     string   // owner/name, lower case
@@ -43,6 +44,7 @@ func newTaskFacts(t Task) taskFacts {
 	for _, p := range t.Vars["test_paths"] {
 		if rx := testPattern(strings.TrimPrefix(p, out.workdir+"/")); rx != nil {
 			out.tests = append(out.tests, rx)
+			out.testGlob = append(out.testGlob, strings.Trim(strings.TrimPrefix(strings.TrimPrefix(p, out.workdir+"/"), "./"), "/"))
 		}
 	}
 	out.allowed = t.Vars["allowed_hosts"]
@@ -64,6 +66,13 @@ func (t taskFacts) isTest(p string) bool {
 	for _, rx := range t.tests {
 		if rx.MatchString(rel) {
 			return true
+		}
+	}
+	if strings.ContainsAny(rel, "*?[") {
+		for _, g := range t.testGlob {
+			if globsMeet(components(g), components(rel)) {
+				return true
+			}
 		}
 	}
 	return false

@@ -307,7 +307,7 @@ func (r *run) cmdSubst(p *syntax.CmdSubst, f frame) val {
 	r.depth++
 	defer func() { r.depth-- }()
 	g := f
-	g.files = nil
+	g.files, g.reads = nil, nil
 	if p.Backquotes {
 		g.exact = false
 	}
@@ -328,8 +328,9 @@ func (r *run) readInput(list []*syntax.Stmt, f frame) (val, bool) {
 	if len(list) != 1 || list[0].Cmd != nil || len(list[0].Redirs) != 1 || list[0].Redirs[0].Op != syntax.RdrIn {
 		return val{}, false
 	}
-	in, _ := r.redirects(list[0], f, val{})
-	r.redirectOnly(list[0], f, in)
+	in, _, reads := r.redirects(list[0], f, val{})
+	f.reads = reads
+	r.redirectOnly(list[0], f)
 	in.s = strings.TrimRight(in.s, "\n")
 	return in, true
 }
@@ -342,7 +343,7 @@ func (r *run) procSubst(p *syntax.ProcSubst, f frame) string {
 	r.depth++
 	defer func() { r.depth-- }()
 	g := f
-	g.files = nil
+	g.files, g.reads = nil, nil
 	sc := r.st.enter()
 	out := r.stmts(p.Stmts, g, val{})
 	r.st.leave(sc)
