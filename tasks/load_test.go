@@ -222,8 +222,9 @@ func FuzzParseYAML(f *testing.F) {
 	f.Add([]byte(goodTask))
 	f.Add([]byte("a: &x [*x]"))
 	f.Add([]byte("? [1]\n: 2"))
+	dir := f.TempDir()
 	f.Fuzz(func(t *testing.T, data []byte) {
-		task, problems := parseYAML(data, t.TempDir())
+		task, problems := parseYAML(data, dir)
 		if (task == nil) == (len(problems) == 0) {
 			t.Fatalf("task %v with problems %v", task, problems)
 		}

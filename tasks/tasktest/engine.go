@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"sync"
+	"syscall"
 
 	"proctor/sandbox"
 )
@@ -63,7 +64,11 @@ func (e *Engine) Image(_ context.Context, ref string) (sandbox.Image, error) {
 	if err != nil {
 		return sandbox.Image{}, fmt.Errorf("%w: %s", sandbox.ErrNoImage, ref)
 	}
-	return sandbox.Image{Ref: ref, Digest: fmt.Sprintf("sha256:%x-%d", ref, info.ModTime().UnixNano())}, nil
+	st, ok := info.Sys().(*syscall.Stat_t)
+	if !ok {
+		return sandbox.Image{}, errUnsupported
+	}
+	return sandbox.Image{Ref: ref, Digest: fmt.Sprintf("sha256:%x-%d-%d", ref, st.Ino, st.Ctim.Nano())}, nil
 }
 
 // Create copies the image.

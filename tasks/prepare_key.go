@@ -1,0 +1,81 @@
+package tasks
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+
+	"proctor/sandbox"
+)
+
+// prepareVersion is part of every key: raise it when hardening takes out more than before, so that
+// no older image is taken for a hardened one.
+const prepareVersion = 1
+
+// hashOf gives the SHA-256 of values as JSON, in hexadecimal.
+func hashOf(values ...any) string {
+	h := sha256.New()
+	for _, v := range values {
+		_ = json.NewEncoder(h).Encode(v) // strings, lists and structs of them: cannot fail
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+// hardenKey names a hardened (or looked-at) image by all that goes into it.
+func hardenKey(raw sandbox.Image, task *Task, hardening bool) string {
+	return hashOf("prepared", prepareVersion, raw.Digest, task.Workdir, task.HiddenPaths, solvedFiles(task), hardening)
+}
+
+// rawKey names a raw image by all that goes into it.
+func rawKey(base sandbox.Image, task *Task) (string, error) {
+	h := sha256.New()
+	fmt.Fprintln(h, hashOf("raw", prepareVersion, base.Digest, task.Build, task.Setup, task.Workdir, task.Env, task.Network.Setup))
+	if task.Build != nil {
+		if err := hashBeside(h, task.Dir, task.Build.inputs()); err != nil {
+			return "", err
+		}
+	}
+	return hex.EncodeToString(h.Sum(nil)), nil
+}
+
+// References under which images are kept with the engine.
+func preparedRef(key string) string { return "proctor/prepared:" + key[:32] }
+func rawRef(key string) string      { return "proctor/raw:" + key[:32] }
+
+// maxPatch bounds a solution that is read for the names of its files, in bytes.
+const maxPatch = 16 << 20
+
+// solvedFiles gives the files that the solution writes, where it is a patch.
+func solvedFiles(task *Task) []string {
+	if task.Solution == "" || task.Dir == "" || strings.HasSuffix(task.Solution, ".sh") {
+		return nil
+	}
+	root, err := os.OpenRoot(task.Dir)
+	if err != nil {
+		return nil
+	}
+	defer func() { _ = root.Close() }()
+	f, err := root.Open(filepath.FromSlash(path.Clean(task.Solution)))
+	if err != nil {
+		return nil
+	}
+	defer func() { _ = f.Close() }()
+	data, err := io.ReadAll(io.LimitReader(f, maxPatch))
+	if err != nil {
+		return nil
+	}
+	var files []string
+	for _, line := range strings.Split(string(data), "\n") {
+		if name, ok := strings.CutPrefix(line, "+++ b/"); ok {
+			name, _, _ = strings.Cut(name, "\t")
+			files = append(files, path.Clean(strings.TrimRight(name, "\r")))
+		}
+	}
+	return files
+}
