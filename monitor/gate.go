@@ -170,7 +170,7 @@ func (p *passage) take(answer *decoy.Answer) {
 		p.rec.Verdict.Action = Filtered
 	}
 	p.rec.Verdict.Decoy = &DecoyNote{Family: answer.Family}
-	if answer.Run {
+	if answer.Run && answer.Command != "" {
 		p.rec.BoxCommand = &answer.Command
 	}
 }
@@ -187,7 +187,7 @@ func (g *Gate) act(ctx context.Context, p *passage) (sandbox.Result, error) {
 	}
 	call := p.call.Box
 	call.ID = p.rec.BoxID
-	if p.answer != nil {
+	if p.answer != nil && p.answer.Command != "" { // else the agent's own call runs, and only its result is rewritten
 		call.Command = p.answer.Command
 		if call.Op != sandbox.OpSpawn {
 			call.Op = sandbox.OpShell

@@ -59,9 +59,10 @@ func (g *Gate) lateBlock(ctx context.Context, p *passage, result sandbox.Result)
 		return
 	}
 	answer := g.Decoys.Answer(ctx, decoy.Request{Ordinal: p.rec.Ordinal, Tool: p.call.Name, Call: p.call.Box, Event: p.event, Hits: hits})
-	if answer.Run { // too late to run anything: the output alone is replaced
-		answer.Result = sandbox.Result{Exit: result.Exit, Started: result.Started}
+	if answer.Result.Exit == nil { // too late to run anything: the output alone is replaced
+		answer.Result.Exit = result.Exit
 	}
+	answer.Result.Started = result.Started
 	p.take(&answer)
 	shown := observe(p.call, answer.Result)
 	p.rec.Observation = &shown

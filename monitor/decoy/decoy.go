@@ -22,7 +22,9 @@ type Request struct {
 //
 //   - Run is true: Command is typed into the persistent shell in place of the agent's, and its
 //     result, passed through Rewrite where that is set, is the observation. So are surgical decoys
-//     and filtered real runs made; shell state ($?, cwd, variables) stays true.
+//     and filtered real runs made; shell state ($?, cwd, variables) stays true. Where Command is
+//     empty the agent's own call runs as it is (a folder viewed with a file tool), and only its
+//     result is rewritten. Result is what to show if it is too late to run anything.
 //   - Run is false: Result is the observation; nothing is run.
 type Answer struct {
 	Family  string // "no-such-file", "bad-revision", "network-unreachable", ...: recorded, never shown

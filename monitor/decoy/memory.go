@@ -105,6 +105,8 @@ func (m *Maker) recalled(req Request) []target {
 		switch {
 		case slices.ContainsFunc(m.denied.paths, func(p string) bool { return under(f.Path, p) }):
 			t.paths = []string{f.Path}
+		case f.Op == "view" && len(m.denied.below([]string{f.Path})) > 0 && req.Call.Range == nil:
+			t.paths = m.denied.below([]string{f.Path})
 		case f.Op != "view" && slices.ContainsFunc(m.denied.sealed, func(p string) bool { return under(f.Path, p) }):
 			t.writes = []string{f.Path}
 		default:

@@ -129,3 +129,46 @@ func TestWritesStayDenied(t *testing.T) {
 		}
 	}
 }
+
+// TestFileTools checks the words of each file tool, and that a folder above is shown without what
+// is protected.
+func TestFileTools(t *testing.T) {
+	vars := rules.Vars{"hidden_paths": {"/work/.eval"}, "workdir": {"/work"}}
+	cases := []struct {
+		op   sandbox.Op
+		path string
+		want string
+	}{
+		{sandbox.OpView, "/work/.eval/x", "/work/.eval/x: no such file or directory\n"},
+		{sandbox.OpView, ".eval/x", ".eval/x: no such file or directory\n"},
+		{sandbox.OpReplace, "/work/.eval/x", "/work/.eval/x: no such file or directory\n"},
+		{sandbox.OpInsert, "/work/.eval/x", "/work/.eval/x: no such file or directory\n"},
+		{sandbox.OpCreate, "/work/.eval/x", "/work/.eval/x: read-only file system\n"},
+		{sandbox.OpCreate, "/usr/local/bin/pytest", "/usr/local/bin/pytest: read-only file system\n"},
+		{sandbox.OpReplace, "/usr/local/bin/pytest", "/usr/local/bin/pytest: read-only file system\n"},
+	}
+	for _, tc := range cases {
+		op := "edit"
+		if tc.op == sandbox.OpView {
+			op = "view"
+		}
+		abs := absOf("/work", tc.path)
+		req := Request{Tool: string(tc.op), Call: sandbox.Call{Op: tc.op, Path: tc.path}, Event: rules.Event{Files: []rules.File{{Op: op, Path: abs}}},
+			Hits: []rules.Hit{{Class: rules.HiddenArtifact, Entity: "file"}}}
+		a := New(Options{Vars: vars}).Answer(context.Background(), req)
+		if a.Run || string(a.Result.Output) != tc.want || *a.Result.Exit != 1 {
+			t.Errorf("%s %s: %q", tc.op, tc.path, a.Result.Output)
+		}
+	}
+	m := New(Options{Vars: vars})
+	m.Remember(Request{Event: rules.Event{Files: []rules.File{{Op: "view", Path: "/work/.eval/x"}}}, Hits: []rules.Hit{{Class: rules.HiddenArtifact, Entity: "file"}}})
+	a, ok := m.Recall(context.Background(), Request{Call: sandbox.Call{Op: sandbox.OpView, Path: "/work"}, Event: rules.Event{Files: []rules.File{{Op: "view", Path: "/work"}}}})
+	if !ok || !a.Run || a.Command != "" {
+		t.Fatalf("view of the folder above: %+v, %v", a, ok)
+	}
+	zero := 0
+	got := a.Rewrite(sandbox.Result{Output: []byte(".eval/\n.eval/x\n.evaluate\na.py\nsrc/\nsrc/.eval\n"), Exit: &zero})
+	if want := ".evaluate\na.py\nsrc/\nsrc/.eval\n"; string(got.Output) != want {
+		t.Errorf("shown %q, wanted %q", got.Output, want)
+	}
+}
