@@ -19,9 +19,10 @@ func dialBox(ctx context.Context, socket string, pid int, init box.Init) (boxCon
 	return client, nil
 }
 
-// notYet reports whether err only means that the agent has not opened its socket yet.
+// notYet reports whether dialling again may help: the agent has not opened its socket yet, or somebody inside
+// took its place, which the agent notices and mends.
 func notYet(err error) bool {
-	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ECONNREFUSED)
+	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, box.ErrImpostor)
 }
 
 // broken reports whether err means that the connection is of no more use: package box tells so by a

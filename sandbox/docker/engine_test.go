@@ -5,7 +5,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -117,13 +116,27 @@ head -c 100000000 /dev/zero | tail -c 90000000 > /dev/null`})
 	}
 }
 
+func TestAgentMendsItsSocket(t *testing.T) {
+	cli := needDocker(t)
+	s := makeBox(t, newEngine(t, newOwner(t, cli)), sandbox.Spec{})
+	shell(t, s, `x=kept; rm /run/init/ctl; (python3 -c 'import socket, time
+s = socket.socket(socket.AF_UNIX); s.bind("/run/init/ctl"); s.listen(); time.sleep(60)' >/dev/null 2>&1 &)`)
+	if err := s.Detach(); err != nil { // as when the server restarts
+		t.Fatal(err)
+	}
+	if got := shell(t, s, "echo $x"); got != "kept\n" {
+		t.Errorf("found again: %q", got)
+	}
+}
+
 func TestSeveredAgentIsModel(t *testing.T) {
 	cli := needDocker(t)
 	s := makeBox(t, newEngine(t, newOwner(t, cli)), sandbox.Spec{})
-	if err := os.Remove(filepath.Join(s.folder, socketName)); err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Detach(); err != nil { // as when the server restarts
+	shell(t, s, `(python3 -c 'import os
+while True:
+    try: os.rename("/run/init/ctl", "/run/init/x")
+    except OSError: pass' >/dev/null 2>&1 &) ; sleep 0.5`)
+	if err := s.Detach(); err != nil {
 		t.Fatal(err)
 	}
 	_, err := s.Do(context.Background(), sandbox.Call{ID: "x", Op: sandbox.OpShell, Command: "true"})

@@ -35,8 +35,9 @@ func (e *Engine) newSession(id, folder string) *session {
 	return &session{engine: e, id: id, folder: folder}
 }
 
-// redialLimit is how long a broken connection may take to come back while the container runs.
-const redialLimit = 5 * time.Second
+// redialLimit is how long a broken connection may take to come back while the container runs: the agent looks
+// after its socket every 5 seconds.
+const redialLimit = 12 * time.Second
 
 // ID is the container's id.
 func (s *session) ID() string { return s.id }
