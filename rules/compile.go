@@ -6,8 +6,8 @@ import (
 	"sort"
 )
 
-// Set is packs compiled for one task: variables expanded, expressions compiled, prefilter built.
-// Immutable; safe for concurrent use. Compile once for each task, then a Session a rollout.
+// Set is packs compiled for one task: variables expanded, expressions compiled. What names no
+// variable is shared by the sets of the same Packs. Immutable; safe for concurrent use. Compile once for each task, then a Session a rollout.
 type Set struct {
 	digest string
 	rules  []*compiledRule
@@ -58,12 +58,12 @@ type Inapplicable struct {
 // Compile makes the set of the active rules for a task's variables. The error names the first
 // condition that does not compile under them.
 func Compile(p *Packs, vars Vars) (*Set, error) {
-	s := &Set{digest: p.Digest()}
-	var slotOf [numEntities]map[string]int
-	for e := range slotOf {
-		slotOf[e] = map[string]int{}
+	p.once.Do(func() { p.shared, p.broken = share(p) })
+	if p.broken != nil {
+		return nil, p.broken
 	}
-	c := &compiler{set: s, vars: vars, slotOf: slotOf}
+	s := &Set{digest: p.shared.digest, slots: p.shared.slots}
+	c := &compiler{set: s, vars: vars, shared: p.shared}
 	for _, r := range p.Rules() {
 		if !r.Active() {
 			continue
@@ -73,7 +73,6 @@ func Compile(p *Packs, vars Vars) (*Set, error) {
 		}
 	}
 	sort.SliceStable(s.unable, func(i, j int) bool { return s.unable[i].Rule < s.unable[j].Rule })
-	c.prefilter()
 	s.dispatch()
 	return s, nil
 }
@@ -91,7 +90,7 @@ func (s *Set) Inapplicable() []Inapplicable { return s.unable }
 type compiler struct {
 	set    *Set
 	vars   Vars
-	slotOf [numEntities]map[string]int
+	shared *shared
 }
 
 // rule adds a rule, or what of it can work.
@@ -155,20 +154,14 @@ func (c *compiler) block(b *Block, r *Rule, cr *compiledRule, alt int) (*block, 
 	out := &block{ent: e, alt: alt, rule: cr}
 	var missing []string
 	for i := range b.Conds {
-		cond, miss, cerr := compileCond(&b.Conds[i], r.pack.Lists, c.vars)
-		if cerr != nil {
-			return nil, nil, fmt.Errorf("%s: %s: %w", b.Conds[i].Pos, b.Conds[i].Key, cerr.err)
+		cond, miss, err := c.cond(e, &b.Conds[i], r)
+		if err != nil {
+			return nil, nil, err
 		}
 		if miss != nil {
 			missing = append(missing, miss...)
 			continue
 		}
-		slot, ok := c.slot(e, b.Conds[i].Field)
-		if !ok {
-			return nil, nil, fmt.Errorf("%s: %s has no field %q", b.Conds[i].Pos, b.Entity, b.Conds[i].Field)
-		}
-		cond.slot = slot
-		cond.resolved = resolvedKey(e, &b.Conds[i])
 		out.resolved = out.resolved || cond.resolved
 		out.conds = append(out.conds, cond)
 	}
@@ -179,26 +172,18 @@ func (c *compiler) block(b *Block, r *Rule, cr *compiledRule, alt int) (*block, 
 	return out, nil, nil
 }
 
-// slot gives a field its place among the entity's.
-func (c *compiler) slot(e entity, field string) (int, bool) {
-	if n, ok := c.slotOf[e][field]; ok {
-		return n, true
+// cond gives a condition: the shared one, or one made with the task's variables.
+func (c *compiler) cond(e entity, cond *Cond, r *Rule) (*condition, []string, error) {
+	if done, ok := c.shared.conds[cond]; ok {
+		return done, nil, nil
 	}
-	get, ok := lookupField(e, field)
-	if !ok {
-		return 0, false
+	out, missing, err := compileCond(cond, r.pack.Lists, c.vars)
+	if err != nil {
+		return nil, nil, fmt.Errorf("%s: %s: %w", cond.Pos, cond.Key, err.err)
 	}
-	n := len(c.set.slots[e])
-	c.slotOf[e][field] = n
-	c.set.slots[e] = append(c.set.slots[e], slot{name: field, get: get})
-	return n, true
-}
-
-// blocks lists the compiled blocks of a rule, exceptions included.
-func (r *compiledRule) blocks() []*block {
-	out := append(slices.Clone(r.any), r.all...)
-	for _, x := range r.unless {
-		out = append(out, x.block)
+	if missing != nil {
+		return nil, missing, nil
 	}
-	return out
+	out.ent, out.slot, out.resolved = e, c.shared.slotOf[e][cond.Field], resolvedKey(e, cond)
+	return out, nil, nil
 }

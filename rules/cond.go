@@ -12,7 +12,8 @@ import (
 type condition struct {
 	key      string
 	op       string
-	slot     int // of the field among the set's fields of the entity
+	ent      entity
+	slot     int // of the field among the packs' fields of the entity
 	groups   []group
 	exists   *bool // exists: wanted presence; groups is empty then
 	resolved bool  // rests on a fact that was resolved, not on text; see resolvedKeys

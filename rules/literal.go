@@ -21,10 +21,10 @@ import (
 // gives: where a literal was written under (?i), a text with bytes beyond ASCII skips the prefilter.
 // When in doubt, no literal.
 
-// literal is a text in ASCII lower case; fold says that it stood under (?i).
+// literal is a text in ASCII lower case, and as written; fold says that it stood under (?i).
 type literal struct {
-	text string
-	fold bool
+	text, raw string
+	fold      bool
 }
 
 // Bounds of the prefilter: shorter literals filter nothing, longer ones only cost memory.
@@ -54,7 +54,8 @@ func literalsOf(op, value string) []literal {
 
 // cut makes a literal of at most maxLiteral bytes.
 func cut(s string, fold bool) literal {
-	return literal{lowerASCII(s[:min(len(s), maxLiteral)]), fold}
+	s = s[:min(len(s), maxLiteral)]
+	return literal{lowerASCII(s), s, fold}
 }
 
 // lowerASCII lowers A to Z and leaves every other byte.

@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"path"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -44,13 +45,19 @@ func newAtom(op, value, workdir string) (atom, error) {
 	return nil, fmt.Errorf("no comparison %q", op)
 }
 
-// reAtom compiles an RE2 expression, searched for anywhere in the text.
+// reAtom compiles an RE2 expression, searched for anywhere in the text. Where every match holds one
+// of a few literals as written, a text without them is not searched: this is what an expression with
+// a task's variables has in place of the shared prefilter.
 func reAtom(value string) (atom, error) {
 	re, err := regexp.Compile(value)
 	if err != nil {
 		return nil, err
 	}
+	guard := guards(value)
 	return func(t string) (string, bool) {
+		if guard != nil && !slices.ContainsFunc(guard, func(l string) bool { return strings.Contains(t, l) }) {
+			return "", false
+		}
 		// MatchString alone can use the one-pass and the bounded back-tracking engine without
 		// captures; the place is wanted only for the few texts that match.
 		if !re.MatchString(t) {
@@ -58,6 +65,23 @@ func reAtom(value string) (atom, error) {
 		}
 		return re.FindString(t), true
 	}, nil
+}
+
+// guards gives at most four literals, as written, of which every match holds one; nil where there
+// are none.
+func guards(value string) []string {
+	set := literalsOf("re", value)
+	if len(set) > 4 {
+		return nil
+	}
+	var out []string
+	for _, l := range set {
+		if l.fold {
+			return nil
+		}
+		out = append(out, l.raw)
+	}
+	return out
 }
 
 // globAtom matches the whole text: * and ? stop at a slash, ** does not. tail is appended to the

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"sort"
+	"sync"
 )
 
 // Packs are loaded packs, merged by id and with overlays applied. Immutable; safe for concurrent
@@ -13,6 +14,10 @@ import (
 type Packs struct {
 	packs []*Pack // by id
 	src   sources
+
+	once   sync.Once
+	shared *shared // see prefilter.go; made at the first Compile
+	broken error
 }
 
 // Packs lists the packs, by id.

@@ -13,6 +13,14 @@ type Session struct {
 // Session starts a rollout.
 func (s *Set) Session() *Session { return &Session{set: s, until: map[string]int{}} }
 
+// PlainSession starts a rollout that is matched condition by condition, without prefilter and
+// dispatch: the reference that Session is tested against. It gives the same hits, more slowly.
+func (s *Set) PlainSession() *Session {
+	p := s.Session()
+	p.plain = true
+	return p
+}
+
 // Match gives the hits of an event, gravest first, and sets the tags of rules that hit. An event
 // without a result is a new call; with one it is the second phase of the call before, in which only
 // rules on the result hit. A tag holds from the call that sets it, for as many later calls as the
