@@ -32,6 +32,9 @@ func (d *document) row(token []byte, box string) (*store.Rollout, error) {
 	if err != nil {
 		return nil, fmt.Errorf("encode rollout: %w", err)
 	}
+	if token == nil {
+		token = []byte{} // a killed token: no hash is that short
+	}
 	group := ""
 	if d.View.GroupID != nil {
 		group = *d.View.GroupID
