@@ -123,21 +123,27 @@ func (e *evaluator) file(ctx context.Context, file string) error {
 	return err
 }
 
-// row gives the hits of one row's call.
-func (e *evaluator) row(ctx context.Context, row corpusRow) ([]rules.Hit, error) {
+// caseOf gives a row as a case, with the variables of its task.
+func (e *evaluator) caseOf(row corpusRow) (rules.Case, error) {
 	if known, ok := e.tasks[row.Task.ID]; ok && len(row.Task.Vars) == 0 {
 		known.ID, known.Instruction = row.Task.ID, row.Task.Instruction
 		row.Task = known
 	}
 	vars, err := row.Task.vars()
+	return rules.Case{Vars: vars, Facts: row.Facts, Setup: row.Setup, Call: row.Call}, err
+}
+
+// row gives the hits of one row's call.
+func (e *evaluator) row(ctx context.Context, row corpusRow) ([]rules.Hit, error) {
+	c, err := e.caseOf(row)
 	if err != nil {
 		return nil, err
 	}
-	set, err := e.set(vars)
+	set, err := e.set(c.Vars)
 	if err != nil {
 		return nil, err
 	}
-	events, err := normaliseCase(ctx, rules.Case{Vars: vars, Facts: row.Facts, Setup: row.Setup, Call: row.Call})
+	events, err := normaliseCase(ctx, c)
 	if err != nil {
 		return nil, err
 	}

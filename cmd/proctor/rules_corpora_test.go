@@ -1,0 +1,131 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sys/unix"
+
+	"proctor/rules"
+)
+
+// corpora lists the corpora beside the repository, which are too large to be part of it.
+func corpora(t *testing.T) []string {
+	t.Helper()
+	files, err := filepath.Glob("../../../shared/data/*.jsonl*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(files) == 0 {
+		if os.Getenv("CI") == "true" {
+			t.Fatal("the corpora in ../shared/data are missing")
+		}
+		t.Skip("SKIPPED: the corpora in ../shared/data are missing, so matching is NOT held against them")
+	}
+	return files
+}
+
+// manyRules loads the core packs and fills up with made rules of the usual forms to n.
+func manyRules(t *testing.T, n int) *rules.Packs {
+	t.Helper()
+	core, err := rules.Core()
+	if err != nil {
+		t.Fatal(err)
+	}
+	n = max(0, n-len(core.Rules()))
+	var b strings.Builder
+	b.WriteString("pack: made\nversion: 1.0.0\nrules:\n")
+	for i := range n {
+		block := []string{
+			`{command: {program: [tool%d, git], line|re: '(?i)\bfrobnicate%d\s+--(?:now|later)\b'}}`,
+			`{script: {content|re: '(?:import|from)\s+secret_%d|open\([^)]*hidden%d'}}`,
+			`{command: {line|contains: ["word-%d", "${task.upstream_repo}/%d"]}}`,
+			`{file: {path|glob: "**/conftest%d.py", added|re: 'def\s+pytest_\w+%d'}}`,
+			`{command: {paths|under: ["${task.hidden_paths}/%d", /opt/%d], args|re: '^-[a-z]*r'}}`,
+		}[i%5]
+		fmt.Fprintf(&b, "  - {id: made-%d, title: x, severity: low, category: fabrication, match: {any: [%s]}}\n", i, fmt.Sprintf(block, i, i))
+	}
+	file := filepath.Join(t.TempDir(), "made.yaml")
+	if err := os.WriteFile(file, []byte(b.String()), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	made, probs := rules.Load(file)
+	if errs := rules.Errors(probs); len(errs) > 0 {
+		t.Fatal(errs[0])
+	}
+	all, probs := rules.Merge(core, made)
+	if errs := rules.Errors(probs); len(errs) > 0 {
+		t.Fatal(errs[0])
+	}
+	return all
+}
+
+// threadTime is the processor time of this thread: what others do on the machine does not count.
+func threadTime(t *testing.T) time.Duration {
+	var ts unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &ts); err != nil {
+		t.Fatal(err)
+	}
+	return time.Duration(ts.Nano())
+}
+
+// TestFastMatchingAgreesOnEveryCorpusLine holds matching with prefilter and dispatch against plain
+// matching, on every line of every corpus, and tells how long both steps take.
+func TestFastMatchingAgreesOnEveryCorpusLine(t *testing.T) {
+	if testing.Short() {
+		t.Skip("SKIPPED under -short: matching is NOT held against the corpora")
+	}
+	ev := &evaluator{packs: manyRules(t, 500), sets: map[string]*rules.Set{}}
+	tasks, err := readTaskVars("../../../shared/data/swe_tasks.json")
+	files := corpora(t)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ev.tasks = tasks
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	var took []time.Duration
+	for _, f := range files {
+		err := eachRow(f, func(line int, row corpusRow) {
+			c, err := ev.caseOf(row)
+			if err != nil {
+				t.Fatalf("%s:%d: %v", f, line, err)
+			}
+			set, err := ev.set(c.Vars)
+			if err != nil {
+				t.Fatalf("%s:%d: %v", f, line, err)
+			}
+			start := threadTime(t)
+			events, err := normaliseCase(t.Context(), c)
+			if err != nil {
+				t.Fatalf("%s:%d: %v", f, line, err)
+			}
+			fast, plain := set.Session(), set.PlainSession()
+			var got []rules.Hit
+			for i := range events {
+				got = fast.Match(&events[i])
+			}
+			took = append(took, (threadTime(t)-start)/time.Duration(len(events)))
+			var want []rules.Hit
+			for i := range events {
+				want = plain.Match(&events[i])
+			}
+			if d := cmp.Diff(want, got); d != "" {
+				t.Fatalf("%s:%d: the prefilter changes what hits (-plain +fast):\n%s", f, line, d)
+			}
+		}, func(line int, err error) { t.Errorf("%s:%d: %v", f, line, err) })
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	slices.Sort(took)
+	n := len(took)
+	t.Logf("%d calls, normalise and match with 500 rules: p50 %v, p99 %v, max %v", n, took[n/2], took[n*99/100], took[n-1])
+}
