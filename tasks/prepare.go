@@ -163,8 +163,12 @@ func (p *Preparer) hardenImage(ctx context.Context, task *Task, about harden.Tas
 	// The proof is made on a sandbox of the image itself, not on the one that was hardened.
 	return p.withBox(ctx, task, rec.Image.Ref, "none", func(box sandbox.Session) error {
 		manifest, err := harden.Audit(ctx, box, about, rec.Repos, filepath.Join(scratch, "audit"))
+		if err != nil {
+			return err
+		}
 		rec.Manifest = manifest
-		return err
+		rec.renameGit()
+		return nil
 	})
 }
 

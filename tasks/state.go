@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -74,11 +75,32 @@ func (r *record) main() *harden.Repo {
 	return nil
 }
 
-// atStart reports whether a file was there when the rollout started; known is false where the roots
-// that were read do not cover it.
+// atStart reports whether a file was there when the rollout started, of those under the roots that
+// were read.
 func (r *record) atStart(name string) bool {
 	_, found := slices.BinarySearch(r.names, name)
 	return found
+}
+
+// renameGit puts the names of the hardened git directories in the place of the old ones.
+func (r *record) renameGit() {
+	kept := r.names[:0]
+	for _, name := range r.names {
+		inside := false
+		for _, d := range r.Manifest.Dirs {
+			inside = inside || within(name, d.Path)
+		}
+		if !inside {
+			kept = append(kept, name)
+		}
+	}
+	for _, d := range r.Manifest.Dirs {
+		for name := range d.Files {
+			kept = append(kept, path.Join(d.Path, name))
+		}
+	}
+	slices.Sort(kept)
+	r.names = slices.Compact(kept)
 }
 
 var keyForm = regexp.MustCompile(`^[0-9a-f]{64}$`)

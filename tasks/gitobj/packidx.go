@@ -87,3 +87,21 @@ func (x *packIndex) find(id ID) (int, bool) {
 	})
 	return i, i < x.count && x.id(i) == id
 }
+
+// FindInIndex finds an object in a pack index by the beginning of its id, at least two hexadecimal
+// digits.
+func FindInIndex(data []byte, digits string) (ID, bool) {
+	x, err := parsePackIndex(data)
+	if err != nil || len(digits) < 2 || len(digits) > 40 {
+		return Zero, false
+	}
+	first, ok := ParseID(digits + "0000000000000000000000000000000000000000"[len(digits):])
+	if !ok {
+		return Zero, false
+	}
+	i, _ := x.find(first)
+	if i < x.count && x.id(i).String()[:len(digits)] == digits {
+		return x.id(i), true
+	}
+	return Zero, false
+}

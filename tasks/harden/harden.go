@@ -411,3 +411,6 @@ func (h *hardener) isGone(name string) bool {
 func (h *hardener) leak(kind, path, text string) {
 	h.leaks = append(h.leaks, Leak{Kind: kind, Path: path, Text: text})
 }
+
+// Homes gives the folders beside the workdir that are read too.
+func Homes() []string { return append([]string{}, homes...) }

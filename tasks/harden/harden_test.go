@@ -172,7 +172,7 @@ var leakers = []struct {
 	{"lightweight tag", KindTag, func(l *lab, fix string) { l.git("w", "tag", "v1.4", fix) }, false},
 	{"annotated tag", KindTag, func(l *lab, fix string) { l.git("w", "tag", "-a", "-m", "x", "v1.4", fix) }, false},
 	{"tag of a blob", KindTag, func(l *lab, fix string) { l.git("w", "tag", "blob", fix+":src/f0.py") }, false},
-	{"late tag of an ancestor", "", func(l *lab, _ string) { l.git("w", "tag", "-a", "-m", "notes on the fix", "late", "HEAD~1") }, false},
+	{"late tag of an ancestor", KindTag, func(l *lab, _ string) { l.git("w", "tag", "-a", "-m", "notes on the fix", "late", "HEAD~1") }, false},
 	{"remote branch", KindRef, func(l *lab, fix string) { l.git("w", "update-ref", "refs/remotes/origin/main", fix) }, false},
 	{"remote", KindConfig, func(l *lab, _ string) { l.git("w", "remote", "add", "origin", "https://code.test/x.git") }, false},
 	{"reflog", KindReflog, func(*lab, string) {}, false},

@@ -39,6 +39,16 @@ type ManifestDir struct {
 // ones are listed, and their pack's index is read. 32 MiB stream in well under 0.1 s.
 const fullRead = 32 << 20
 
+// Large reports whether a git directory is too large to be read whole each time.
+func (m *Manifest) Large(dir string) bool {
+	for _, d := range m.Dirs {
+		if d.Path == dir {
+			return d.Bytes > fullRead
+		}
+	}
+	return false
+}
+
 func (m *Manifest) add(ctx context.Context, box Box, dir string) error {
 	files, size, err := listDir(ctx, box, dir)
 	if err != nil {

@@ -100,8 +100,9 @@ func (r *Repo) read(git *gitobj.Repo) error {
 	return r.sortObjects(git)
 }
 
-// sortRefs keeps the branch that HEAD is on and tags of ancestors that are no younger than the
-// base; all other refs go. An old tag stays because version tools (git describe) need it.
+// sortRefs keeps the branch that HEAD is on and the tags of ancestors, which version tools need (git
+// describe); all other refs go. A tag that was written after the base commit may tell in its own
+// message what came next: it stays as a plain name for the commit.
 func (r *Repo) sortRefs(git *gitobj.Repo) error {
 	refs, err := git.Refs()
 	if err != nil {
@@ -130,7 +131,12 @@ func (r *Repo) sortTag(git *gitobj.Repo, ref gitobj.Ref) error {
 		return fmt.Errorf("%s: %w", ref.Name, err)
 	}
 	_, ancestor := r.Commits[target]
-	if err == nil && kind == gitobj.Commit && ancestor && when <= r.Commits[r.base].When && gitobj.ValidRefName(ref.Name) {
+	if err == nil && kind == gitobj.Commit && ancestor && gitobj.ValidRefName(ref.Name) {
+		if when > r.Commits[r.base].When {
+			r.leak(KindTag, ref.Name, ref.Name+" was written after the start commit")
+			r.Refs[ref.Name] = target.String()
+			return nil
+		}
 		r.Refs[ref.Name] = ref.ID.String()
 		for _, t := range tags {
 			r.want[t] = gitobj.Tag
