@@ -104,6 +104,9 @@ func attempt(ctx context.Context, engine sandbox.Engine, subject Subject, opts O
 	}
 	sum := sha256.Sum256(patch)
 	grade.PatchSHA256 = hex.EncodeToString(sum[:])
+	if opts.Patched != nil {
+		opts.Patched(patch)
+	}
 	if opts.Review != nil && len(patch) > 0 {
 		grade.Review = opts.Review(ctx, patch)
 	}

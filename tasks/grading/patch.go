@@ -20,6 +20,8 @@ type Subject struct {
 type Options struct {
 	// Review reads the final patch; what it says becomes part of the grade, never of the reward.
 	Review func(ctx context.Context, patch []byte) *tasks.Review
+	// Patched is told the patch as soon as it is made, before it is applied anywhere.
+	Patched func(patch []byte)
 	// Logger gets what went wrong underneath; slog.Default() where nil.
 	Logger *slog.Logger
 	// Scratch is the folder for temporary repositories; "" for the system's.
@@ -84,7 +86,7 @@ func graderSpec(subject Subject) sandbox.Spec {
 	t := subject.Task
 	return sandbox.Spec{
 		Name: "grade-" + t.ID, Image: subject.Image, Workdir: t.Workdir, User: t.User, Env: t.Env,
-		Limits: t.Limits.Limits, Network: sandbox.Network{Mode: "none"}, Labels: map[string]string{"proctor.role": "grader"},
+		Limits: t.Limits.Limits, Network: sandbox.Network{Mode: "none"}, Labels: map[string]string{"role": "grader"},
 	}
 }
 

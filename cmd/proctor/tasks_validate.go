@@ -1,0 +1,146 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"proctor/internal/config"
+	"proctor/sandbox/docker"
+	"proctor/tasks"
+	"proctor/tasks/grading"
+)
+
+// newTasksValidate proves tasks both ways.
+func newTasksValidate() *cobra.Command {
+	var file, data string
+	var runs, parallel int
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "validate PATHS",
+		Short: "Prove that each task's solution passes and that doing nothing fails",
+		Long: `Prepares each task's image, lists what leaked in it before hardening, and grades the task's solution and an
+empty patch, each -k times, in fresh sandboxes. A task that a run of its own kind contradicts is flaky.
+
+Exit status: 0 every task holds, 1 one does not, 2 a task file is wrong, 3 the machine failed.`,
+		Example: "  proctor tasks validate testdata/tasks\n  proctor tasks validate -k 5 --json tasks/ | jq '.[] | select(.ok | not)'",
+		Args:    cobra.MinimumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if runs < 1 || parallel < 1 {
+				return usage(errors.New("-k and --parallel take numbers from 1"))
+			}
+			settings, err := config.Load(file, os.Getenv)
+			if err != nil {
+				return usage(err)
+			}
+			if data != "" {
+				settings.Data = data
+			}
+			list, problems := tasks.Load(cmd.Context(), args...)
+			for _, p := range problems {
+				fmt.Fprintln(cmd.ErrOrStderr(), p.String())
+			}
+			engine, err := docker.New(docker.Options{Owner: fmt.Sprintf("validate-%d", os.Getpid()), BoxPath: settings.Boxd, Log: newLogger(settings)})
+			if err != nil {
+				return infra(err)
+			}
+			defer func() { _ = engine.Close() }()
+			preparer := &tasks.Preparer{Engine: engine, Dir: filepath.Join(settings.Data, "images"), Logger: newLogger(settings)}
+			v := &grading.Validator{Engine: engine, Prepare: preparer.Prepare, Runs: runs, Parallel: parallel,
+				Progress: onTerminal(cmd.ErrOrStderr()), Logger: newLogger(settings)}
+			found, err := v.Validate(cmd.Context(), list)
+			if err != nil {
+				return infra(err)
+			}
+			if err := printValidations(cmd.OutOrStdout(), found, asJSON); err != nil {
+				return infra(err)
+			}
+			return validationVerdict(found, len(problems))
+		},
+	}
+	cmd.Flags().StringVar(&file, "config", "", "YAML file with settings")
+	cmd.Flags().StringVar(&data, "data", "", "data folder that keeps prepared images' state (default the configured one)")
+	cmd.Flags().IntVarP(&runs, "runs", "k", 3, "gradings of each kind")
+	cmd.Flags().IntVar(&parallel, "parallel", runtime.NumCPU(), "gradings at once")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON document")
+	return cmd
+}
+
+// onTerminal shows progress where w is a terminal; nil elsewhere.
+func onTerminal(w io.Writer) func(task string, done, total int) {
+	f, ok := w.(*os.File)
+	if !ok || !term.IsTerminal(int(f.Fd())) {
+		return nil
+	}
+	return func(task string, done, total int) {
+		end := ""
+		if done == total {
+			end = "\n"
+		}
+		fmt.Fprintf(w, "\r\x1b[K%d of %d gradings, last %s%s", done, total, task, end)
+	}
+}
+
+func printValidations(w io.Writer, found []grading.Validation, asJSON bool) error {
+	if asJSON {
+		return json.NewEncoder(w).Encode(found)
+	}
+	for _, v := range found {
+		word := "ok"
+		if !v.OK {
+			word = "FAILED"
+		}
+		if _, err := fmt.Fprintf(w, "%-7s %s: gold %s x%d, empty %s x%d, %d leaks closed, %.1f s\n", word, v.TaskID,
+			orNone(v.Gold.Outcome), v.Gold.Runs, orNone(v.Empty.Outcome), v.Empty.Runs, len(v.Leaks), float64(v.DurationMS)/1000); err != nil {
+			return err
+		}
+		for _, leak := range v.Leaks {
+			if _, err := fmt.Fprintf(w, "        leak %-10s %s\n", leak.Kind, leak.String()); err != nil {
+				return err
+			}
+		}
+		for _, problem := range v.Problems {
+			if _, err := fmt.Fprintf(w, "        %s\n", strings.ReplaceAll(problem, "\n", "\n        ")); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func orNone(s string) string {
+	if s == "" {
+		return "not run"
+	}
+	return s
+}
+
+// validationVerdict turns validations into the exit status: bad task files before trouble of the
+// machine before tasks that do not hold.
+func validationVerdict(found []grading.Validation, problems int) error {
+	failures, broken := 0, 0
+	for _, v := range found {
+		if v.Infra {
+			broken++
+		} else if !v.OK {
+			failures++
+		}
+	}
+	switch {
+	case problems > 0:
+		return usage(fmt.Errorf("%d problem(s) in the task files; see above", problems))
+	case broken > 0:
+		return infra(fmt.Errorf("%d of %d tasks could not be validated on this machine", broken, len(found)))
+	case failures > 0:
+		return failed(fmt.Errorf("%d of %d tasks do not hold", failures, len(found)))
+	}
+	return nil
+}
