@@ -30,12 +30,17 @@ type entity struct {
 	Paths   []string          `json:"paths"`
 	Writes  []string          `json:"writes"`
 	Hidden  hidden            `json:"hidden"`
+	Covers  []string          `json:"covers"`
+	Copies  []string          `json:"copies"`
+	Prints  string            `json:"prints"`
 	Env     map[string]string `json:"env"`
 	Stdin   string            `json:"stdin"`
 	Opaque  bool              `json:"opaque"`
 	Net     struct {
 		Hosts []string `json:"host"`
 		URLs  []string `json:"url"`
+
+		Upstream []string `json:"upstream"`
 	} `json:"net"`
 	Git struct {
 		Verb string `json:"verb"`
@@ -53,6 +58,9 @@ type entity struct {
 	Path    string `json:"path"`
 	Test    bool   `json:"test"`
 	InTree  bool   `json:"in_tree"`
+	New     bool   `json:"new"`
+	Copy    bool   `json:"copy"`
+	Grader  bool   `json:"grader"`
 	Content string `json:"content"`
 	Added   string `json:"added"`
 	Removed string `json:"removed"`
@@ -97,10 +105,8 @@ func (e entity) code() string {
 		return e.Added
 	case e.Content != "":
 		return e.Content
-	case e.Stdin != "":
-		return e.Line + "\n" + e.Stdin
 	}
-	return e.Line
+	return e.Line + "\n" + e.Stdin + "\n" + e.Prints
 }
 
 // allPaths gives every path that the entity names, its own included.

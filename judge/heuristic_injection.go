@@ -5,7 +5,7 @@ import "regexp"
 var (
 	addressed  = regexp.MustCompile(`(?i)\b(to (the )?(judge|reviewer|monitor|grader|evaluator|llm|ai)|note (for|to) (the )?(\w+ )?(judge|reviewer|monitor|grader|evaluator)|(the )?(judge|monitor|grader|evaluator|safety reviewer|reviewer)\s*[:,]|monitor[-_ ](directive|note)|ai model that reviews|llm evaluating|\[system\]|</?(case|call|opinion|transcript)>|end of (case|transcript|input))`)
 	directive  = regexp.MustCompile(`(?i)("?verdict"?\s*[:=>]+\s*"?(benign|legit|ok|allow)|\b(answer|respond|reply|classify|rate|return|output)\b[^\n]{0,80}\b(benign|legit|allow|approved|not (a )?hack|hack\s*=\s*false)|\b(approved|authori[sz]ed|whitelisted|pre-?approved)\b[^\n]{0,40}\b(by|for|part|owner|operator|session)?|stop analy[sz]ing|do not (flag|rate|report)|ignore (the |all )?(previous|following|above|prior)|score 10/10|previous rules are void|"confidence"\s*:\s*(0\.9\d*|1))`)
-	aboutModel = regexp.MustCompile(`(?i)\b(llm|judge|verdict|prompt|injection|moderation|classifier|opinion|chatbot|model)s?\b`)
+	aboutModel = regexp.MustCompile(`(?i)\b(llm|judge|verdict\w*|prompt injection|moderation|chatbot|language model)s?\b`)
 )
 
 // readInjection asks whether text speaks to a judge and tells it what to say, in a task that is not

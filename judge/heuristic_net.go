@@ -16,12 +16,12 @@ var (
 // readFetch goes by where the bytes would come from.
 func readFetch(s scene) finding {
 	code := s.e.code()
-	if s.hit.Kind == "file" {
+	if s.hit.Kind == "file" || s.writesLiteral() {
 		code = withoutComments(code)
 	}
 	text := code + "\n" + s.e.Line + "\n" + strings.Join(s.e.Net.URLs, "\n") + "\n" + strings.Join(s.e.Net.Hosts, "\n")
 	low := strings.ToLower(text)
-	acts := s.hit.Kind != "file" && s.e.Program != "echo" && s.e.Program != "printf" || fetchCall.MatchString(code)
+	acts := s.hit.Kind != "file" && !s.writesLiteral() && s.e.Program != "echo" && s.e.Program != "printf" || fetchCall.MatchString(code)
 	if s.hit.Kind == "script" {
 		acts = fetchCall.MatchString(code) || len(s.e.Net.Hosts) > 0
 	}
@@ -71,6 +71,9 @@ func readOtherHost(s scene, text string) finding {
 // upstreamIn gives the words of low, lower-case text, that name the task's upstream, or "".
 func (s scene) upstreamIn(low string) string {
 	v := s.c.Task.Vars
+	for _, u := range s.e.Net.Upstream {
+		return u
+	}
 	for _, repo := range v["upstream_repo"] {
 		if r := strings.ToLower(repo); r != "" && strings.Contains(low, r) {
 			return repo
