@@ -45,7 +45,7 @@ func TestFactsRefHardened(t *testing.T) {
 		"release": RefForeign, "refs/heads/release": RefForeign, "heads/release": RefForeign, "v1.4": RefForeign, "tags/v1.4": RefForeign, "v1.4:a.py": RefForeign,
 		"release~3": RefForeign, "v1.4^{commit}": RefForeign, "main..release": RefForeign, "release..main": RefForeign, "v1.4...": RefForeign, "release@{1}": RefForeign,
 		"ORIG_HEAD": RefOwn, // git stash set it anew
-		l.fix: RefForeign, l.fix[:10]: RefForeign, "v1.3-1-g" + l.fix[:7]: RefForeign, l.fix + ":a.py": RefForeign,
+		l.fix:       RefForeign, l.fix[:10]: RefForeign, "v1.3-1-g" + l.fix[:7]: RefForeign, l.fix + ":a.py": RefForeign,
 		":/Fix touching": RefForeign, ":/my work": RefOwn, ":/[": RefOwn,
 		"--all": RefOwn, "--branches": RefOwn, "--tags": RefOwn, "--remotes": RefAncestor, "--reflog": RefOwn, "-g": RefOwn, "--walk-reflogs": RefOwn,
 		"--glob=heads/ma*": RefOwn, "--glob=refs/remotes/*": RefAncestor, "--oneline": RefUnknown,
