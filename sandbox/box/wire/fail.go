@@ -25,13 +25,17 @@ const (
 // ErrForgotten says that a call was made and ended, and that its result is no longer kept.
 var ErrForgotten = errors.New("the call's result is no longer kept")
 
-var sentinels = map[Code]error{
-	CodeStart:      sandbox.ErrStart,
-	CodeNoShell:    sandbox.ErrNoShell,
-	CodeNotExist:   fs.ErrNotExist,
-	CodePermission: fs.ErrPermission,
-	CodeInvalid:    fs.ErrInvalid,
-	CodeForgotten:  ErrForgotten,
+// sentinels are in order of precedence: an error may wrap several, and the first says most.
+var sentinels = []struct {
+	code Code
+	err  error
+}{
+	{CodeStart, sandbox.ErrStart},
+	{CodeNoShell, sandbox.ErrNoShell},
+	{CodeForgotten, ErrForgotten},
+	{CodeNotExist, fs.ErrNotExist},
+	{CodePermission, fs.ErrPermission},
+	{CodeInvalid, fs.ErrInvalid},
 }
 
 // maxWords bounds the text of an error that comes out of a sandbox, in bytes.
@@ -40,9 +44,9 @@ const maxWords = 4 << 10
 // EncodeFail gives the payload of a KindFail for err.
 func EncodeFail(err error) []byte {
 	code := CodeInternal
-	for c, sentinel := range sentinels {
-		if errors.Is(err, sentinel) {
-			code = c
+	for _, s := range sentinels {
+		if errors.Is(err, s.err) {
+			code = s.code
 			break
 		}
 	}
@@ -64,8 +68,10 @@ func DecodeFail(b []byte) error {
 		return err
 	}
 	words = words[:min(len(words), maxWords)]
-	if sentinel := sentinels[Code(b[0])]; sentinel != nil {
-		return &failure{sentinel, words}
+	for _, s := range sentinels {
+		if s.code == Code(b[0]) {
+			return &failure{s.err, words}
+		}
 	}
 	return fmt.Errorf("box agent: %q", words)
 }
