@@ -175,7 +175,12 @@ func (m *Manager) build(ctx context.Context, p plan) (Created, error) {
 	if err := m.takeRoom(); err != nil {
 		return Created{}, err
 	}
-	defer m.freeRoom()
+	housed := false // its place is then counted among the live
+	defer func() {
+		if !housed {
+			m.freeRoom()
+		}
+	}()
 	ctx, span := m.opt.Tracer.Start(ctx, "rollout.create")
 	defer span.End()
 
@@ -194,6 +199,7 @@ func (m *Manager) build(ctx context.Context, p plan) (Created, error) {
 		m.discard(sess)
 		return Created{}, err
 	}
+	housed = true
 	m.opt.Observer.created(d, time.Since(started))
 	return made, nil
 }
@@ -228,6 +234,7 @@ func (m *Manager) settleIn(ctx context.Context, p plan, d *document, sess sandbo
 	}
 	m.mu.Lock()
 	m.live[p.id] = r
+	m.room--
 	m.mu.Unlock()
 	r.note("created", map[string]any{"task_id": d.View.TaskID})
 	return created(d, token), nil

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"proctor/internal/store"
@@ -240,13 +241,20 @@ func (m *Manager) groupView(ctx context.Context, id string) (GroupView, error) {
 	if err != nil {
 		return GroupView{}, err
 	}
-	if _, err := m.opt.Store.GroupByID(ctx, id); err != nil && (len(views) == 0 || !errors.Is(err, store.ErrNotFound)) {
+	row, err := m.opt.Store.GroupByID(ctx, id)
+	if err != nil && (len(views) == 0 || !errors.Is(err, store.ErrNotFound)) {
 		return GroupView{}, storeError("read the group", err)
+	}
+	slices.Reverse(views) // a listing is newest first; a group is in the order in which it was told
+	var doc groupDoc
+	if err == nil && json.Unmarshal(row.Doc, &doc) == nil {
+		slices.SortStableFunc(views, func(a, b View) int {
+			return slices.Index(doc.Members, a.ID) - slices.Index(doc.Members, b.ID)
+		})
 	}
 	g := GroupView{ID: id, Status: "done", Rollouts: []GroupRollout{}}
 	hacks := 0
-	for i := len(views) - 1; i >= 0; i-- { // a listing is newest first, a group in the order of creation
-		v := views[i]
+	for _, v := range views {
 		g.Rollouts = append(g.Rollouts, GroupRollout{
 			ID: v.ID, Status: v.Status, Reward: v.Reward, FailureClass: v.FailureClass, Calls: v.Calls, Blocked: v.Blocked, Flagged: v.Flagged,
 		})

@@ -340,6 +340,9 @@ func bash(t testing.TB, key, command string) monitor.Call {
 
 func tool(t testing.TB, key, name string, arguments map[string]any) monitor.Call {
 	t.Helper()
+	if arguments == nil {
+		arguments = map[string]any{}
+	}
 	raw, err := json.Marshal(arguments)
 	if err != nil {
 		t.Fatal(err)
