@@ -42,6 +42,8 @@ func literalsOf(op, value string) []literal {
 			return nil
 		}
 		return []literal{cut(value, false)}
+	case "glob":
+		return globLiterals(value)
 	case "re":
 		re, err := syntax.Parse(value, syntax.Perl)
 		if err != nil {
@@ -50,6 +52,23 @@ func literalsOf(op, value string) []literal {
 		return usable(needed(re.Simplify()))
 	}
 	return nil
+}
+
+// globLiterals gives the longest run of plain bytes of a glob; nil where classes make it hard to say.
+func globLiterals(glob string) []literal {
+	if strings.ContainsRune(glob, '[') {
+		return nil
+	}
+	var best string
+	for _, run := range strings.FieldsFunc(strings.ReplaceAll(glob, "**/", "*"), func(r rune) bool { return r == '*' || r == '?' }) {
+		if len(run) > len(best) {
+			best = run
+		}
+	}
+	if len(best) < minLiteral {
+		return nil
+	}
+	return []literal{cut(best, false)}
 }
 
 // cut makes a literal of at most maxLiteral bytes.
