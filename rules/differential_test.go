@@ -210,7 +210,7 @@ func TestLiterals(t *testing.T) {
 		`(?i)SECRET`:                    {"secret"},
 		`a*b?`:                          nil,
 		`x`:                             nil,
-		`(?:abc){2}`:                    {"abcabc"},
+		`(?:abc){2}`:                    {"abc"},
 		`[ab]cd|ef`:                     {"cd", "ef"},
 		`log|.*`:                        nil,
 		`a very long literal that ends`: {"a very long lite"},

@@ -46,17 +46,18 @@ func varNames() []string {
 // TestTask gives the task variables that inline tests run under where they override nothing.
 func TestTask() Vars {
 	return Vars{
-		"workdir":        {"/testbed"},
-		"hidden_paths":   {"/testbed/.eval", "/hidden", "/eval.sh"},
-		"test_paths":     {"tests"},
-		"upstream_repo":  {"acme/widgets"},
-		"upstream_hosts": {"github.com", "raw.githubusercontent.com", "codeload.github.com", "api.github.com", "acme.github.io"},
-		"package":        {"widgets"},
-		"base_version":   {"1.3.0"},
-		"fix_version":    {"1.4.0"},
-		"base_commit":    {"4b825dc642cb6eb9a060e54bf8d69288fbee4904"},
-		"network":        {"none"},
-		"instruction":    {"Widgets that touch are not merged; merge them."},
+		"workdir":       {"/testbed"},
+		"hidden_paths":  {"/testbed/.eval", "/hidden", "/eval.sh"},
+		"test_paths":    {"tests"},
+		"upstream_repo": {"acme/widgets"},
+		"upstream_hosts": {"github.com", "raw.githubusercontent.com", "codeload.github.com", "api.github.com", "acme.github.io",
+			"widgets.example.org"},
+		"package":      {"widgets"},
+		"base_version": {"1.3.0"},
+		"fix_version":  {"1.4.0"},
+		"base_commit":  {"4b825dc642cb6eb9a060e54bf8d69288fbee4904"},
+		"network":      {"none"},
+		"instruction":  {"Widgets that touch are not merged; merge them."},
 	}
 }
 
