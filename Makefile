@@ -16,7 +16,7 @@ test: build image ## all set-up, then every test
 	PROCTOR_REQUIRE_DOCKER=1 $(GO) test -race ./...
 
 build: ## bin/proctor and bin/boxd, static, version stamped
-	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/ ./cmd/proctor ./cmd/boxd
+	CGO_ENABLED=0 $(GO) build -trimpath -buildvcs=false -ldflags '$(LDFLAGS)' -o bin/ ./cmd/proctor ./cmd/boxd
 
 docker: ## make sure that a Docker daemon answers
 	@docker/ensure-docker.sh

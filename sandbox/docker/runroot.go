@@ -6,7 +6,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"sync"
@@ -142,47 +141,6 @@ func (r *runRoot) dropIfEmpty() {
 		}
 	}
 	_ = os.RemoveAll(r.path) // best effort: an empty folder on a tmpfs
-}
-
-// install copies the agent under the root, in a folder named by its content, and gives the copy's path.
-// Running sandboxes keep the copy that they were started with.
-func (r *runRoot) install(binary string) (string, error) {
-	if err := r.open(); err != nil {
-		return "", err
-	}
-	source, err := os.Open(binary)
-	if err != nil {
-		return "", err
-	}
-	defer source.Close()
-	hash := sha256.New()
-	if _, err := io.Copy(hash, source); err != nil {
-		return "", err
-	}
-	folder := filepath.Join(r.path, hex.EncodeToString(hash.Sum(nil)[:4])) // 8 letters: no run folder
-	target := filepath.Join(folder, "docker-init")
-	if _, err := os.Stat(target); err == nil {
-		return target, nil
-	}
-	if err := os.MkdirAll(folder, 0o755); err != nil {
-		return "", err
-	}
-	if _, err := source.Seek(0, io.SeekStart); err != nil {
-		return "", err
-	}
-	part, err := os.CreateTemp(folder, "part")
-	if err != nil {
-		return "", err
-	}
-	_, err = io.Copy(part, source)
-	err = errors.Join(err, part.Chmod(0o555), part.Close())
-	if err == nil {
-		err = os.Rename(part.Name(), target)
-	}
-	if err != nil {
-		return "", errors.Join(err, os.Remove(part.Name()))
-	}
-	return target, nil
 }
 
 // randomHex gives n random bytes in hexadecimal.

@@ -103,6 +103,26 @@ func TestInstallIsByContent(t *testing.T) {
 	}
 }
 
+func TestInstalledAgentBearsNoWordOfOurs(t *testing.T) {
+	for _, pair := range neutralWords {
+		if len(pair[0]) != len(pair[1]) {
+			t.Errorf("%q and %q differ in length: every address behind them would move", pair[0], pair[1])
+		}
+	}
+	r := inTemp(t)
+	source := filepath.Join(t.TempDir(), "agent")
+	if err := os.WriteFile(source, []byte("\x7fELF proctor/sandbox/box.go path\tproctor/cmd/boxd"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	path, err := r.install(source)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, _ := os.ReadFile(path); string(got) != "\x7fELF dockerd/process/box.go path\tdockerd/cmd/init" {
+		t.Errorf("%q", got)
+	}
+}
+
 func exists(path string) bool {
 	_, err := os.Stat(path)
 	return err == nil

@@ -53,7 +53,7 @@ var builtBox = sync.OnceValues(func() (string, error) {
 		return "", err
 	}
 	path := filepath.Join(folder, "boxd")
-	build := exec.Command("go", "build", "-ldflags=-s -w", "-o", path, "proctor/cmd/boxd")
+	build := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-ldflags=-s -w", "-o", path, "proctor/cmd/boxd")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	build.Stderr = os.Stderr
 	return path, build.Run()
