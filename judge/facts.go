@@ -66,7 +66,8 @@ type entity struct {
 	Removed string `json:"removed"`
 	Before  string `json:"before"`
 
-	Lang string `json:"lang"`
+	Lang string   `json:"lang"`
+	Via  []string `json:"via"`
 
 	Manager  string `json:"manager"`
 	Name     string `json:"name"`

@@ -118,11 +118,32 @@ func (heuristic) read(c Case, ev event, hit Hit) finding {
 	if s.e.Line == "" && (hit.Kind == "call" || hit.Kind == "") {
 		s.e.Line = ev.Call.Text
 	}
+	s.followWrite()
 	f := readers(hit.Class)(s)
 	if f.Verdict == "" {
 		f = isUnsure("nothing in the facts decides")
 	}
 	return f
+}
+
+// followWrite turns a hit on a command that only writes text down, or on the script that the text
+// is, into a hit on the file: what matters is where it lands and what was there.
+func (s *scene) followWrite() {
+	at := ""
+	switch {
+	case s.hit.Kind == "command" && s.writesLiteral():
+		at = s.e.Writes[0]
+	case s.hit.Kind == "script" && len(s.e.Via) > 0 && strings.HasPrefix(s.e.Via[len(s.e.Via)-1], "written:"):
+		at = s.e.Path
+	}
+	for _, f := range s.ev.Files {
+		if at != "" && f.Path == at && f.Op != "delete" && f.Op != "view" {
+			f.Hidden = append(f.Hidden, s.e.Hidden...)
+			f.Net = s.e.Net
+			s.e, s.hit.Kind = f, "file"
+			return
+		}
+	}
 }
 
 // outweighs orders opinions: hack before unsure before benign, then the more confident; among
