@@ -1,0 +1,153 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"sort"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"proctor/internal/config"
+	"proctor/sandbox"
+	"proctor/sandbox/docker"
+	"proctor/tasks"
+)
+
+// taskShown is what `tasks show --json` prints.
+type taskShown struct {
+	Task     *tasks.Task         `json:"task"`
+	Folder   string              `json:"folder"`
+	Digest   string              `json:"digest"`
+	Vars     map[string][]string `json:"vars"`
+	Prepared *preparedShown      `json:"prepared"` // null without --prepare
+}
+
+// preparedShown is what preparing a task came to.
+type preparedShown struct {
+	Image    string       `json:"image"`
+	Digest   string       `json:"digest"`
+	Raw      string       `json:"raw"`
+	Hardened bool         `json:"hardened"`
+	Base     string       `json:"base"`
+	Leaks    []tasks.Leak `json:"leaks"`
+}
+
+// newTasksShow shows one task.
+func newTasksShow() *cobra.Command {
+	var file, data string
+	var asJSON, prepare, raw bool
+	cmd := &cobra.Command{
+		Use:   "show PATH",
+		Short: "Show a task, its rule variables and, when prepared, what leaked in its image",
+		Long: `Shows a task as it was read, its digest, and the variables that rules see. With --prepare its image is made
+and hardened, or taken from the cache, and what leaked before is listed; with --raw it is not hardened.
+
+Exit status: 0 done, 1 the task cannot be prepared, 2 its file is wrong, 3 the machine failed.`,
+		Example: "  proctor tasks show testdata/tasks/interval-merge\n  proctor tasks show --prepare --json tasks/one | jq '.prepared.leaks'",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			task, err := oneTask(cmd.Context(), cmd.ErrOrStderr(), args[0])
+			if err != nil {
+				return err
+			}
+			digest, err := task.Digest()
+			if err != nil {
+				return usage(err)
+			}
+			shown := taskShown{Task: task, Folder: task.Dir, Digest: digest, Vars: task.RuleVars()}
+			if prepare || raw {
+				settings, err := config.Load(file, os.Getenv)
+				if err != nil {
+					return usage(err)
+				}
+				if data != "" {
+					settings.Data = data
+				}
+				if shown.Prepared, err = prepareOne(cmd.Context(), settings, task, !raw); err != nil {
+					return err
+				}
+			}
+			if asJSON {
+				return writeJSON(cmd.OutOrStdout(), shown)
+			}
+			return printTask(cmd.OutOrStdout(), shown)
+		},
+	}
+	cmd.Flags().StringVar(&file, "config", "", "YAML file with settings")
+	cmd.Flags().StringVar(&data, "data", "", "data folder that keeps prepared images' state (default the configured one)")
+	cmd.Flags().BoolVar(&prepare, "prepare", false, "prepare the image and list what leaked")
+	cmd.Flags().BoolVar(&raw, "raw", false, "prepare the image without hardening it")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON document")
+	return cmd
+}
+
+// oneTask loads the only task of a path.
+func oneTask(ctx context.Context, stderr io.Writer, path string) (*tasks.Task, error) {
+	loaded, problems := tasks.Load(ctx, path)
+	if err := problemsError(stderr, problems); err != nil {
+		return nil, err
+	}
+	if len(loaded) != 1 {
+		ids := make([]string, len(loaded))
+		for i, t := range loaded {
+			ids[i] = t.ID
+		}
+		return nil, usage(fmt.Errorf("%s holds %s; name one of their folders: %s", path, plural(len(loaded), "task"), strings.Join(ids, ", ")))
+	}
+	return loaded[0], nil
+}
+
+func prepareOne(ctx context.Context, settings config.Config, task *tasks.Task, hardening bool) (*preparedShown, error) {
+	engine, err := docker.New(docker.Options{Owner: fmt.Sprintf("show-%d", os.Getpid()), BoxPath: settings.Boxd})
+	if err != nil {
+		return nil, infra(err)
+	}
+	defer func() { _ = engine.Close() }()
+	preparer := &tasks.Preparer{Engine: engine, Dir: filepath.Join(settings.Data, "images"), Logger: slog.New(slog.DiscardHandler), Build: tasks.HostAccess(os.Getenv)}
+	p, err := preparer.Prepare(ctx, task, hardening)
+	if err != nil {
+		return nil, prepareStatus(err)
+	}
+	return &preparedShown{Image: p.Image.Ref, Digest: p.Image.Digest, Raw: p.Raw.Ref, Hardened: p.Hardened, Base: p.Base, Leaks: append([]tasks.Leak{}, p.Leaks...)}, nil
+}
+
+// prepareStatus tells the machine's failures from the task's.
+func prepareStatus(err error) error {
+	for _, ours := range []error{sandbox.ErrUnavailable, sandbox.ErrCapacity, os.ErrPermission} {
+		if errors.Is(err, ours) {
+			return infra(err)
+		}
+	}
+	return failed(err)
+}
+
+func printTask(w io.Writer, s taskShown) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "task      %s\nfolder    %s\ndigest    %s\n", s.Task.ID, s.Folder, s.Digest)
+	names := make([]string, 0, len(s.Vars))
+	for name := range s.Vars {
+		names = append(names, name)
+	}
+	sort.Strings(names)
+	b.WriteString("variables\n")
+	for _, name := range names {
+		if name != "instruction" {
+			fmt.Fprintf(&b, "  %-15s %s\n", name, strings.Join(s.Vars[name], " "))
+		}
+	}
+	if p := s.Prepared; p != nil {
+		fmt.Fprintf(&b, "image     %s\nraw       %s\nhardened  %t\nbase      %s\nleaks     %d\n", p.Image, p.Raw, p.Hardened, p.Base, len(p.Leaks))
+		for _, leak := range p.Leaks {
+			fmt.Fprintf(&b, "  %-10s %s\n", leak.Kind, leak)
+		}
+	}
+	fmt.Fprintf(&b, "\n%s\n", strings.TrimSpace(s.Task.Instruction))
+	_, err := io.WriteString(w, b.String())
+	return err
+}
