@@ -85,7 +85,7 @@ func (r *run) edit(fl rules.File, whole bool) {
 	fl.Path = r.follow(fl.Path)
 	old, had := r.st.files.get(fl.Path)
 	made := old.made
-	if !had && fl.Op != "delete" && fl.Op != "chmod" {
+	if !had {
 		made = r.isNew(fl.Path, fl.Op)
 	}
 	fl.New = made

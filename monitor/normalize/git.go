@@ -232,8 +232,11 @@ func impliesHead(verb string) bool {
 }
 
 func gitValueOption(verb, s string) bool {
+	if s == "-n" {
+		return verb == "log" || verb == "show" || verb == "rev-list" || verb == "shortlog" || verb == "format-patch" || verb == "reflog"
+	}
 	switch s {
-	case "-n", "-S", "-G", "-L", "--format", "--pretty", "--grep", "--author", "--since", "--until", "--after", "--before", "-o", "--output", "-m", "-U", "--prefix", "--date", "-b", "-B", "-c", "-F":
+	case "-S", "-G", "-L", "--format", "--pretty", "--grep", "--author", "--since", "--until", "--after", "--before", "-o", "--output", "-m", "-U", "--prefix", "--date", "-b", "-B", "-c", "-F":
 		return !(s == "-m" && verb != "commit" && verb != "tag" && verb != "stash" || s == "-c" && verb != "switch" && verb != "commit" || s == "-b" && verb != "checkout")
 	}
 	return false

@@ -41,13 +41,19 @@ func (r *run) netFacts(cmd *rules.Command, args []arg) {
 		r.fetcher(&n, args, cmd.Stdin)
 	case "gh", "hub", "glab":
 		r.forge(&n, name, args)
-	case "scp", "rsync", "sftp", "ssh":
-		for _, a := range operands(name, args[1:]) {
-			if name == "ssh" || name == "sftp" || strings.Contains(a.s, ":") && !strings.Contains(a.s, "://") {
-				r.addHost(&n, hostOfTarget(a.s))
+	case "ssh", "sftp":
+		if rest := r.skipOptions(args[1:], wrapper{values: sshValues}, nil); len(rest) > 0 {
+			r.addHost(&n, hostOfTarget(rest[0].s))
+			for _, a := range rest[1:] { // the path that is asked for there
+				if strings.Contains(a.s, "/") && len(n.Hosts) > 0 && !strings.Contains(a.s, "://") {
+					n.URLs = appendNew(n.URLs, "ssh://"+n.Hosts[0]+"/"+strings.TrimPrefix(a.s, "/"))
+				}
 			}
-			if name == "ssh" {
-				break
+		}
+	case "scp", "rsync":
+		for _, a := range operands(name, args[1:]) {
+			if strings.Contains(a.s, ":") && !strings.Contains(a.s, "://") {
+				r.addHost(&n, hostOfTarget(a.s))
 			}
 		}
 	case "nc", "ncat", "netcat", "telnet", "socat", "openssl":
@@ -63,6 +69,9 @@ func (r *run) netFacts(cmd *rules.Command, args []arg) {
 	r.judgeNet(&n)
 	cmd.Net = n
 }
+
+// sshValues are ssh's options that take a value.
+const sshValues = "bcDEeFIiJLlmOopQRSWw"
 
 var scpLike = regexp.MustCompile(`^(?:[\w.-]+@)?([\w-]+(?:\.[\w-]+)+):[^/:][^:]*$`)
 
@@ -273,7 +282,7 @@ func (r *run) judgeNet(n *rules.Net) {
 		}
 		n.Foreign = appendNew(n.Foreign, h)
 		for _, u := range t.upstream {
-			if u = strings.ToLower(u); u != "" && (h == u || strings.HasSuffix(h, "."+u)) {
+			if u = strings.ToLower(u); u != "" && !sharedHost(u) && (h == u || strings.HasSuffix(h, "."+u)) {
 				n.Upstream = appendNew(n.Upstream, h)
 			}
 		}
@@ -289,6 +298,17 @@ func (r *run) judgeNet(n *rules.Net) {
 			n.Upstream = appendNew(n.Upstream, u)
 		}
 	}
+}
+
+// sharedHost tells whether a host serves everybody's projects, so that reaching it says nothing
+// about which; the URL's path has to.
+func sharedHost(h string) bool {
+	for _, s := range [...]string{"github.com", "githubusercontent.com", "gitlab.com", "bitbucket.org", "codeberg.org", "sourceforge.net", "sr.ht", "jsdelivr.net"} {
+		if h == s || strings.HasSuffix(h, "."+s) {
+			return true
+		}
+	}
+	return false
 }
 
 // upstreamURL tells whether a URL's path names the task's repository or its package's release,

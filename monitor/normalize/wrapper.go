@@ -280,7 +280,7 @@ func (r *run) findExec(args []arg, f frame) {
 
 // ssh records the connection and, where it leads back to this machine, reads its command too.
 func (r *run) ssh(args []arg, env map[string]string, f frame, in val) (val, bool) {
-	w := wrapper{values: "bcDEeFIiJLlmOopQRSWw"}
+	w := wrapper{values: sshValues}
 	rest := r.skipOptions(args[1:], w, nil)
 	if len(rest) < 2 {
 		return val{}, false
@@ -299,11 +299,8 @@ func (r *run) ssh(args []arg, env map[string]string, f frame, in val) (val, bool
 // scheduled reads what is handed to cron or at: it runs later, with nobody watching.
 func (r *run) scheduled(args []arg, f frame, in val) {
 	text := in
-	if !text.known && len(args) > 1 && args[0].s == "crontab" {
-		text = r.contentOf(r.abs(args[len(args)-1].s))
-	}
-	if !text.known {
-		return
+	if last := args[len(args)-1].s; text.s == "" && args[0].s == "crontab" && !strings.HasPrefix(last, "-") {
+		text = r.contentOf(r.abs(last))
 	}
 	for i, line := range strings.Split(text.s, "\n") {
 		line = strings.TrimSpace(line)
