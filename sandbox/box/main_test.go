@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -21,6 +22,9 @@ import (
 
 // agentEnv makes this test binary a box agent that listens where it says.
 const agentEnv = "TEST_INIT_SOCKET"
+
+// hideEnv names programs that the agent is not to find.
+const hideEnv = "TEST_INIT_HIDE"
 
 func TestMain(m *testing.M) {
 	if socket := os.Getenv(agentEnv); socket != "" {
@@ -38,6 +42,9 @@ func beAgent(socket string) int {
 		unix.Mount("tmpfs", "/tmp", "tmpfs", 0, ""),
 		unix.Mount("tmpfs", "/var/tmp", "tmpfs", 0, ""),
 	)
+	for path := range strings.FieldsSeq(os.Getenv(hideEnv)) {
+		err = errors.Join(err, unix.Mount("/dev/null", path, "", unix.MS_BIND, ""))
+	}
 	if err == nil {
 		err = agent.Main(context.Background(), socket)
 	}
@@ -68,7 +75,7 @@ func newBox(t testing.TB, init box.Init) *testBox {
 }
 
 // startBox starts an agent and does not connect.
-func startBox(t testing.TB) *testBox {
+func startBox(t testing.TB, hide ...string) *testBox {
 	t.Helper()
 	if os.Getuid() != 0 {
 		if os.Getenv("CI") == "true" {
@@ -82,7 +89,7 @@ func startBox(t testing.TB) *testBox {
 	}
 	socket := filepath.Join(dir, "ctl")
 	cmd := exec.Command("/proc/self/exe")
-	cmd.Env = []string{agentEnv + "=" + socket, "PATH=" + os.Getenv("PATH")}
+	cmd.Env = []string{agentEnv + "=" + socket, hideEnv + "=" + strings.Join(hide, " ")}
 	cmd.Stderr = os.Stderr
 	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWPID | syscall.CLONE_NEWNS, Pdeathsig: syscall.SIGKILL}
 	if err := cmd.Start(); err != nil {

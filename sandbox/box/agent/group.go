@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -26,11 +27,12 @@ import (
 // group is one tree of processes.
 type group struct {
 	tag     int
-	root    int    // pid of the first process; the shell for a call typed into it
-	own     bool   // the root itself belongs to the tree
-	sinceT  uint64 // clock ticks since boot when it began
-	lastPID int    // the last pid given out before it began
-	others  bool   // instead of all that: whatever is of no live group, but for root
+	root    int         // pid of the first process; the shell for a call typed into it
+	own     bool        // the root itself belongs to the tree
+	sinceT  uint64      // clock ticks since boot when it began
+	lastPID int         // the last pid given out before it began
+	ended   atomic.Bool // the root is gone, and its pid may be another's
+	others  bool        // instead of all that: whatever is of no live group, but for root
 }
 
 // isNew reports whether p started after g began.

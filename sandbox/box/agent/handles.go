@@ -101,6 +101,7 @@ func (h *handles) launch(hd *handle, text string) error {
 // follow waits for the command's end.
 func (h *handles) follow(hd *handle, kills int64) {
 	hd.exit = <-hd.child.done
+	hd.child.group.ended.Store(true)
 	hd.pump.drain()
 	hd.oom = kills >= 0 && hd.exit.signaled && h.oom.count() > kills
 	hd.stdin.Close()

@@ -8,7 +8,8 @@ import (
 
 const (
 	killFor     = 30 * time.Second // how long a kill goes on before it admits defeat
-	freezeAfter = 6                // rounds after which all are stopped first, against fork bombs
+	freezeAfter = 4                // rounds after which all are stopped first, against fork bombs
+	freezeAt    = 24               // processes found in a round from which the next one does
 )
 
 // killTree kills all processes of g and comes back when none is left: two scans in a row have to be
@@ -16,12 +17,12 @@ const (
 // a foreign tag count as g's. It reports false where some could not be killed in time.
 func (t *tagger) killTree(g *group, foreground bool) bool {
 	deadline := time.Now().Add(killFor)
-	for round, clean := 0, 0; clean < 2; round++ {
+	for round, found, clean := 0, 0, 0; clean < 2; round++ {
 		if time.Now().After(deadline) {
 			return false
 		}
-		frozen := round >= freezeAfter && clean == 0
-		if t.killOnce(g, foreground, frozen) == 0 {
+		freeze := found >= freezeAt || found > 0 && round >= freezeAfter
+		if found = t.killOnce(g, foreground, freeze); found == 0 {
 			clean++
 			continue
 		}
@@ -61,34 +62,47 @@ func (t *tagger) belongs(p proc, g *group, all map[int]proc, foreground bool) bo
 	if p.dead() || p.pid <= 1 {
 		return false
 	}
-	if p.pid == g.root {
-		return g.own
-	}
 	live, issued := t.known(p.tag)
-	if g.others {
-		return live == nil
-	}
-	if !g.isNew(p) {
+	switch {
+	case p.pid == g.root && !g.own:
 		return false
-	}
-	if p.tag == g.tag {
+	case p.pid == g.root && !g.ended.Load():
 		return true
-	}
-	if live != nil && live != g {
+	case g.others:
+		return live == nil
+	case !g.isNew(p) || live != nil && live != g:
 		return false
 	}
-	for q, hops := p, 0; hops < 1<<15; hops++ {
-		if q.parent == g.root && g.root != 0 {
-			return true
+	switch g.lineage(p, all) {
+	case ofRoot:
+		return true
+	case ofElder:
+		return false // a worker of something older
+	default:
+		return p.tag == g.tag || foreground && !issued
+	}
+}
+
+// The ends of a chain of parents.
+const (
+	orphaned = iota // a child of ours: its line is lost
+	ofRoot          // below the group's root
+	ofElder         // below something that was there before the group
+)
+
+func (g *group) lineage(p proc, all map[int]proc) int {
+	for range 1 << 15 { // pids are reused while we read: do not trust a chain to end
+		if p.parent == g.root && g.root != 0 && !g.ended.Load() {
+			return ofRoot
 		}
-		parent, ok := all[q.parent]
-		if !ok { // an orphan, now a child of ours
-			return foreground && !issued
+		parent, ok := all[p.parent]
+		if !ok {
+			return orphaned
 		}
 		if !g.isNew(parent) {
-			return false // a worker of something older
+			return ofElder
 		}
-		q = parent
+		p = parent
 	}
-	return false
+	return orphaned
 }

@@ -39,7 +39,13 @@ func (s *session) open(env []string) error {
 	s.turn = make(chan struct{}, 1)
 	s.turn <- struct{}{}
 	s.state = shellState{cwd: s.dirs[0], env: env}
-	return s.ensure()
+	if err := s.ensure(); err != nil {
+		return err
+	}
+	if lookup(env, "BASH_ENV") != "" && !s.sh.readsAhead { // as any bash of the image's would have done
+		s.run(sandbox.Call{Op: sandbox.OpShell, Command: `[ ! -f "$BASH_ENV" ] || . "$BASH_ENV"`, Timeout: startTimeout})
+	}
+	return nil
 }
 
 // run makes a shell call. The caller holds the turn.
@@ -98,11 +104,22 @@ func (s *session) ensure() error {
 	var err error
 	for try := range startTries {
 		time.Sleep(time.Duration(try*try) * 50 * time.Millisecond)
-		if err = s.start(); err == nil {
-			return nil
+		if err = s.start(); err == nil || hopeless(err) {
+			break
 		}
 	}
 	return err
+}
+
+// hopeless reports whether trying again cannot help: the program is not there or is none. What a full
+// process table or memory does may pass.
+func hopeless(err error) bool {
+	for _, errno := range []syscall.Errno{syscall.ENOENT, syscall.EACCES, syscall.ENOEXEC, syscall.EPERM} {
+		if errors.Is(err, errno) {
+			return true
+		}
+	}
+	return false
 }
 
 func (s *session) start() error {

@@ -56,7 +56,7 @@ type dialect struct {
 	call                   string // the words before the quoted command
 	long                   string // as call, of a command in the memory file; "" where it cannot be
 	closeAll               string
-	readsAhead             bool // takes more than a line, so what it has read says nothing
+	readsAhead             bool // takes more than a line, so what it has read says nothing; it reports last
 }
 
 // bash and sh drive their shells alike; sh knows descriptors of one digit only, and no builtin.
@@ -72,7 +72,7 @@ readonly -f __prompt_command; shopt -s expand_aliases; exec >/dev/null 2>&1
 	}
 	sh = dialect{
 		args: []string{"sh"}, report: 7, memory: 8, output: 9,
-		prelude: `__prompt_command() { command printf '%s %s %s\0' "$1" "$?" "${PWD-}" >&7; command export -p >&8; }
+		prelude: `__prompt_command() { set -- "$1" "$?"; command export -p >&8; command printf '%s %s %s\0' "$1" "$2" "${PWD-}" >&7; }
 exec >/dev/null 2>&1
 `,
 		call:       `\eval `,

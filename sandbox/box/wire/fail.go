@@ -30,8 +30,8 @@ var sentinels = []struct {
 	code Code
 	err  error
 }{
-	{CodeStart, sandbox.ErrStart},
 	{CodeNoShell, sandbox.ErrNoShell},
+	{CodeStart, sandbox.ErrStart},
 	{CodeForgotten, ErrForgotten},
 	{CodeNotExist, fs.ErrNotExist},
 	{CodePermission, fs.ErrPermission},
