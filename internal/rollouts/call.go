@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime/debug"
 	"time"
 
 	"proctor/internal/store"
@@ -138,11 +139,22 @@ func (r *rollout) run(f *flight, before <-chan struct{}, do func(context.Context
 	ctx := context.WithValue(r.ctx, flightKey{}, f)
 	if f.serial && !f.resume {
 		if err := r.settle(ctx); err != nil {
-			f.err = err
+			f.err = r.explain(f, err)
 			return
 		}
 	}
-	f.err = r.explain(f, do(ctx, f))
+	f.err = r.explain(f, r.guard(func() error { return do(ctx, f) }))
+}
+
+// guard turns a panic in one call into that call's error: the server and its other rollouts go on.
+func (r *rollout) guard(do func() error) (err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			r.m.opt.Log.Error("a call panicked", "rollout", r.id, "panic", v, "stack", string(debug.Stack()))
+			err = fmt.Errorf("a call panicked: %v", v)
+		}
+	}()
+	return do()
 }
 
 // land hands a flight's answer to all that wait for it.
@@ -223,7 +235,13 @@ func (r *rollout) explain(f *flight, err error) error {
 	case errors.Is(err, sandbox.ErrStart):
 		return &Error{Code: CodeInvalidCall, Detail: "the command could not be started", Err: err}
 	}
-	return asError(CodeInternal, "the call could not be made", err)
+	e := asError(CodeInternal, "the call could not be made", err)
+	if e.Code == CodeInternal {
+		// The cause may name what the agent must not learn; the log has it.
+		r.m.opt.Log.Error("a call failed", "rollout", r.id, "ordinal", f.ordinal, "err", err)
+		e.Err = nil
+	}
+	return e
 }
 
 // stopped says why calls of an ended rollout, or of a Manager that lets go, do not go on.

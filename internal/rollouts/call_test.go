@@ -11,6 +11,7 @@ import (
 
 	"proctor/internal/store"
 	"proctor/monitor"
+	"proctor/rules"
 	"proctor/sandbox"
 	"proctor/sandbox/sandboxtest"
 
@@ -386,4 +387,40 @@ func TestExecIsTheHarnesss(t *testing.T) {
 	}
 	_, err = w.m.Exec(context.Background(), id, sandbox.Exec{ID: "k", Argv: argv})
 	wantCode(t, err, CodeNotFound)
+}
+
+// racyRules count without a lock, as a rules.Session does.
+type racyRules struct{ n *int }
+
+func (racyRules) Digest() string                                { return "sha256:racy" }
+func (r racyRules) Session(rules.Vars) (monitor.Matcher, error) { return r, nil }
+func (r racyRules) Match(*rules.Event) []rules.Hit              { *r.n++; return nil }
+func (r racyRules) MatchResult(*rules.Event) []rules.Hit        { *r.n++; return nil }
+
+func TestMatchersTakeOneCallAtATime(t *testing.T) {
+	n := 0
+	w := newWorld(t, func(w *world) { w.opt.Rules = func() RuleSet { return racyRules{&n} } })
+	id := w.create().ID
+	var wg sync.WaitGroup
+	for range 20 {
+		wg.Go(func() { w.do(id, tool(t, "", "bash_output", map[string]any{"handle": "shell"})) })
+	}
+	wg.Wait()
+	if n != 40 {
+		t.Errorf("%d matches, want 40: both phases of each call", n)
+	}
+}
+
+func TestAPanicEndsOneCallOnly(t *testing.T) {
+	w := newWorld(t)
+	id := w.create().ID
+	w.cut.set(func(context.Context, sandbox.Call) error { panic("bug") }, nil)
+	_, err := w.m.Call(context.Background(), id, bash(t, "k", "echo x"))
+	if e := wantCode(t, err, CodeInternal); strings.Contains(e.Error(), "bug") {
+		t.Errorf("the agent is told the cause: %v", e)
+	}
+	w.cut.set(nil, nil)
+	if obs := w.do(id, bash(t, "k", "echo x")); obs.Output != "x\n" {
+		t.Errorf("the retry shows %q", obs.Output)
+	}
 }

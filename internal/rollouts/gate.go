@@ -2,6 +2,7 @@ package rollouts
 
 import (
 	"context"
+	"sync"
 
 	"proctor/judge"
 	"proctor/monitor"
@@ -25,16 +26,53 @@ func (m *Manager) newGate(d *document, sess sandbox.Session, box monitor.Executo
 	g.Normalizer = m.opt.Normalizer(normalizeTask(d.Task), m.opt.Lab.Facts(d.Task, d.Image, sess))
 	g.Judge, g.Rules = m.opt.Judge, noRules{}
 	if m.opt.Rules != nil {
-		var err error
-		if g.Rules, err = m.opt.Rules().Session(rules.Vars(d.Task.RuleVars())); err != nil {
+		matcher, err := m.opt.Rules().Session(rules.Vars(d.Task.RuleVars()))
+		if err != nil {
 			return nil, asError(CodePackInvalid, "the rule packs do not compile for task "+d.Task.ID, err)
 		}
+		g.Rules = serialMatcher(matcher)
 	}
 	g.Decoys = m.opt.Decoys(DecoyEnv{Task: d.Task, Session: sess})
 	if m.opt.Witness != nil {
 		g.Witness = m.opt.Witness(d.Task, sess)
 	}
 	return g, nil
+}
+
+// lockedMatcher lets control calls match beside the call that they control: a matcher keeps what
+// sequences need and takes one call at a time.
+type lockedMatcher struct {
+	mu sync.Mutex
+	m  monitor.Matcher
+}
+
+// Match gives the hits of ev.
+func (l *lockedMatcher) Match(ev *rules.Event) []rules.Hit {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.m.Match(ev)
+}
+
+// lockedResultMatcher is a lockedMatcher of a matcher that has the second phase.
+type lockedResultMatcher struct {
+	*lockedMatcher
+	second monitor.ResultMatcher
+}
+
+// MatchResult gives the second phase's hits of ev.
+func (l lockedResultMatcher) MatchResult(ev *rules.Event) []rules.Hit {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.second.MatchResult(ev)
+}
+
+// serialMatcher gives m one call at a time; it has the second phase exactly where m has.
+func serialMatcher(m monitor.Matcher) monitor.Matcher {
+	locked := &lockedMatcher{m: m}
+	if second, ok := m.(monitor.ResultMatcher); ok {
+		return lockedResultMatcher{locked, second}
+	}
+	return locked
 }
 
 // noRules is the rule set of a server that was given none.

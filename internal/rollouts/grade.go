@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"proctor/internal/store"
+	"proctor/sandbox"
 	"proctor/tasks"
 )
 
@@ -86,6 +87,9 @@ func (r *rollout) runGrading(g *grading) {
 	}
 	ctx, span := r.m.opt.Tracer.Start(r.ctx, "rollout.grade")
 	defer span.End()
+	if r.deadAlready(ctx, g) {
+		return
+	}
 	keep := func(patch []byte) {
 		if err := r.m.opt.Store.PutPatch(ctx, r.id, patch); err != nil {
 			r.m.opt.Log.Error("keep a patch", "rollout", r.id, "err", err)
@@ -102,7 +106,7 @@ func (r *rollout) runGrading(g *grading) {
 		err = r.graded(ctx, g, grade)
 	}
 	r.m.opt.Observer.graded(grade, err, time.Since(started))
-	if err == nil {
+	if err == nil || r.deadAlready(ctx, g) {
 		return
 	}
 	r.m.opt.Log.Error("grading failed", "rollout", r.id, "err", err)
@@ -111,6 +115,18 @@ func (r *rollout) runGrading(g *grading) {
 	r.grading = nil
 	r.seen = r.m.opt.Clock()
 	r.mu.Unlock()
+}
+
+// deadAlready ends a rollout whose sandbox died before it could be graded, and gives the grade that
+// stands for that.
+func (r *rollout) deadAlready(ctx context.Context, g *grading) bool {
+	var dead *sandbox.DeadError
+	if !errors.As(r.box.sess.Alive(ctx), &dead) {
+		return false
+	}
+	r.die(dead)
+	g.grade = failedGrade(r.view())
+	return true
 }
 
 // graded keeps a grade and ends the rollout with it.

@@ -119,6 +119,20 @@ func TestGradesThatCannotBe(t *testing.T) {
 	wantCode(t, err, CodeNotFound)
 }
 
+func TestABoxThatDiedBeforeGrading(t *testing.T) {
+	w := newWorld(t)
+	id := w.create().ID
+	w.session(id).Die(classModel, "filled its disk")
+	grade, err := w.m.Grade(context.Background(), id, true)
+	if err != nil || grade.FailureClass != classModel || grade.Reward == nil || *grade.Reward != 0 {
+		t.Fatalf("%+v, %v", grade, err)
+	}
+	eventually(t, "it is buried", func() bool { return w.m.find(id) == nil && w.boxes() == 0 })
+	if v := w.view(id); v.Status != StatusFailed || !strings.Contains(v.StopReason, "filled its disk") {
+		t.Errorf("%+v", v)
+	}
+}
+
 func TestReviewsOfPatches(t *testing.T) {
 	w := newWorld(t)
 	on, off := w.create().ID, w.create(func(r *CreateRequest) { r.Mode = monitor.Off }).ID

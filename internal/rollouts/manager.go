@@ -143,7 +143,9 @@ func (m *Manager) Close(remove bool) error {
 	}
 	m.cancel()
 	for _, r := range rs {
-		r.letGo()
+		if !remove {
+			r.letGo()
+		}
 	}
 	m.work.Wait()
 	return nil

@@ -61,13 +61,29 @@ func (m *Manager) takeUp(ctx context.Context, row *store.Rollout) error {
 	if err := r.replay(ctx); err != nil {
 		return err
 	}
+	m.mu.Lock()
 	m.live[r.id] = r
+	m.mu.Unlock()
 	if dead != nil {
 		r.die(dead)
 		return nil
 	}
+	r.samePacks()
 	r.join(ctx)
 	return nil
+}
+
+// samePacks notes where a rollout goes on under another rule set than it started with: the packs
+// were changed while the server was down.
+func (r *rollout) samePacks() {
+	if r.doc.View.Mode == monitor.Off || r.m.opt.Rules == nil {
+		return
+	}
+	from, to := r.doc.View.Digests.Packs, r.m.opt.Rules().Digest()
+	if from != to {
+		r.m.opt.Log.Warn("a rollout goes on under other packs than it started with", "rollout", r.id, "from", from, "to", to)
+		r.note("packs_changed", map[string]any{"from": from, "to": to})
+	}
 }
 
 // replay rebuilds numbers, keys, figures and the Gate's state from the record.
@@ -306,7 +322,10 @@ func (m *Manager) reap(ctx context.Context) error {
 		return fmt.Errorf("rollouts: list sandboxes: %w", err)
 	}
 	held := map[string]bool{}
-	for _, r := range m.live {
+	m.mu.Lock()
+	rs := m.liveLocked()
+	m.mu.Unlock()
+	for _, r := range rs {
 		held[r.box.sess.ID()] = true
 	}
 	for _, l := range listed {

@@ -262,6 +262,24 @@ func TestNoRolloutIsGivenUpForAnEngineThatIsDown(t *testing.T) {
 	w.do(id, bash(t, "", "true"))
 }
 
+func TestPacksThatChangedAreNoted(t *testing.T) {
+	w := newWorld(t)
+	id := w.create().ID
+	n := 0
+	w.opt.Rules = func() RuleSet { return racyRules{&n} }
+	w.crash()
+	feed, err := w.m.Events(context.Background(), id, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := collect(t, feed, 1); got[0] != "2 packs_changed" {
+		t.Errorf("%v", got)
+	}
+	if v := w.view(id); v.Digests.Packs != "sha256:packs" {
+		t.Errorf("the digest that it started with is lost: %+v", v.Digests)
+	}
+}
+
 func TestOptionsThatAreMissing(t *testing.T) {
 	w := newWorld(t)
 	for want, change := range map[string]func(*Options){
