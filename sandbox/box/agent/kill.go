@@ -17,12 +17,13 @@ const (
 // a foreign tag count as g's. It reports false where some could not be killed in time.
 func (t *tagger) killTree(g *group, foreground bool) bool {
 	deadline := time.Now().Add(killFor)
+	var all map[int]proc
 	for round, found, clean := 0, 0, 0; clean < 2; round++ {
 		if time.Now().After(deadline) {
 			return false
 		}
 		freeze := found >= freezeAt || found > 0 && round >= freezeAfter
-		if found = t.killOnce(g, foreground, freeze); found == 0 {
+		if all, found = t.killOnce(g, foreground, freeze, all); found == 0 {
 			clean++
 			continue
 		}
@@ -32,29 +33,25 @@ func (t *tagger) killTree(g *group, foreground bool) bool {
 	return true
 }
 
-// killOnce gives how many processes it found.
-func (t *tagger) killOnce(g *group, foreground, freeze bool) int {
-	var before map[int]proc
+// killOnce gives what it saw and how many of that it killed. before is what the last round saw.
+func (t *tagger) killOnce(g *group, foreground, freeze bool, before map[int]proc) (map[int]proc, int) {
 	if freeze && os.Getpid() == 1 {
-		before, _ = scan()
 		_ = syscall.Kill(-1, syscall.SIGSTOP) // all but ourselves, and no fork slips through
 	}
 	all, err := scan()
 	if err != nil {
-		return 1 // not known to be clean
+		return before, 1 // not known to be clean
 	}
 	found := 0
 	for pid, p := range all {
-		if !t.belongs(p, g, all, foreground) {
-			if b, seen := before[pid]; seen && b.state != 'T' {
-				_ = syscall.Kill(pid, syscall.SIGCONT)
-			}
-			continue
+		if t.belongs(p, g, all, foreground) {
+			found++
+			_ = syscall.Kill(pid, syscall.SIGKILL)
+		} else if freeze && before[pid].state != 'T' {
+			_ = syscall.Kill(pid, syscall.SIGCONT) // it was not stopped by its own wish
 		}
-		found++
-		_ = syscall.Kill(pid, syscall.SIGKILL)
 	}
-	return found
+	return all, found
 }
 
 // belongs decides whether p is of g's tree; see the comment at the top of group.go.

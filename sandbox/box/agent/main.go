@@ -5,12 +5,15 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"net"
 	"os"
 	"os/signal"
 	"path/filepath"
 	"runtime"
 	"runtime/debug"
+	"strconv"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -23,7 +26,7 @@ import (
 const DefaultSocket = "/run/init/ctl"
 
 const (
-	spareThreads = 16              // made at once, for a fork bomb may leave no room for one more
+	spareThreads = 16              // at most, made at once: a fork bomb may leave no room for one more
 	relisten     = 5 * time.Second // how often the socket is looked after
 )
 
@@ -48,7 +51,7 @@ func harden() {
 	syscall.Umask(0o022)
 	debug.SetGCPercent(50)
 	raiseLimits()
-	spare(spareThreads)
+	spare(min(spareThreads, pidsLimit("/sys/fs/cgroup")/8))
 }
 
 // catchSignals makes all signals that can be caught do nothing. They are caught rather than ignored, for
@@ -70,6 +73,17 @@ func raiseLimits() {
 		l.Cur = l.Max
 		_ = unix.Setrlimit(unix.RLIMIT_NOFILE, &l)
 	}
+}
+
+// pidsLimit gives the cgroup's limit on processes and threads, where it can be seen.
+func pidsLimit(root string) int {
+	for _, name := range []string{"pids.max", "pids/pids.max"} {
+		text, err := os.ReadFile(filepath.Join(root, name))
+		if n, numErr := strconv.Atoi(strings.TrimSpace(string(text))); err == nil && numErr == nil {
+			return n
+		}
+	}
+	return math.MaxInt
 }
 
 // spare makes n threads and leaves them to the runtime, which ends the process where it needs one and

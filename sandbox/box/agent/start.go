@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strconv"
 	"strings"
 	"syscall"
 
@@ -14,11 +15,11 @@ import (
 type procs struct {
 	*reaper
 	*tagger
-	adj int // our oom_score_adj where it is below 0, which commands must not inherit
+	adj []byte // oom_score_adj of commands: above ours, so that many small ones do not make us the largest
 }
 
 func newProcs() *procs {
-	return &procs{reaper: newReaper(), tagger: newTagger(), adj: ownAdj()}
+	return &procs{reaper: newReaper(), tagger: newTagger(), adj: commandAdj()}
 }
 
 // command is what to start.
@@ -53,9 +54,7 @@ func (p *procs) run(c command) (child, error) {
 		return child{}, startError(c, err)
 	}
 	g.root, g.own = pid, true
-	if p.adj < 0 {
-		_ = os.WriteFile(fmt.Sprintf("/proc/%d/oom_score_adj", pid), []byte("0"), 0)
-	}
+	_ = os.WriteFile("/proc/"+strconv.Itoa(pid)+"/oom_score_adj", p.adj, 0)
 	return child{pid, done, g}, nil
 }
 
@@ -96,11 +95,11 @@ func lookPath(name string, env []string) (string, error) {
 	return "", fmt.Errorf("%w: %s: not found in PATH", sandbox.ErrStart, name)
 }
 
-func ownAdj() int {
+func commandAdj() []byte {
 	var adj int
 	text, err := os.ReadFile("/proc/self/oom_score_adj")
 	if err == nil {
 		_, _ = fmt.Sscan(string(text), &adj)
 	}
-	return adj
+	return strconv.AppendInt(nil, int64(min(max(adj, 0)+100, 1000)), 10)
 }
