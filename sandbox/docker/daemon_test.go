@@ -43,3 +43,20 @@ func TestBootTimeIsPast(t *testing.T) {
 		t.Errorf("%v %v", boot, err)
 	}
 }
+
+func TestRestarted(t *testing.T) {
+	at := func(s int64) time.Time { return time.Unix(s, 0) }
+	for _, row := range []struct {
+		container, daemon, boot time.Time
+		want                    string
+	}{
+		{at(100), at(50), at(10), ""},
+		{at(100), at(150), at(10), "the daemon was restarted"},
+		{at(100), at(150), at(140), "the machine was restarted"},
+		{at(100), time.Time{}, time.Time{}, ""}, // unreadable: no evidence
+	} {
+		if got := restarted(row.container, row.daemon, row.boot); got != row.want {
+			t.Errorf("%+v: %q", row, got)
+		}
+	}
+}

@@ -78,12 +78,19 @@ func (e *Engine) hostDeed(ctx context.Context, c container.InspectResponse) stri
 	if err1 != nil {
 		return ""
 	}
-	// The daemon forgets its log when it restarts.
-	if daemon, err := daemonStart(); err == nil && daemon.After(started) {
-		return "the daemon was restarted"
-	}
-	if boot, err := bootTime(); err == nil && boot.After(started) {
+	// The daemon forgets its log when it restarts. What cannot be read counts as long ago: no evidence.
+	daemon, _ := daemonStart()
+	boot, _ := bootTime()
+	return restarted(started, daemon, boot)
+}
+
+// restarted says what was restarted since a container was started, or "".
+func restarted(container, daemon, boot time.Time) string {
+	switch {
+	case boot.After(container):
 		return "the machine was restarted"
+	case daemon.After(container):
+		return "the daemon was restarted"
 	}
 	return ""
 }
@@ -94,10 +101,9 @@ func (e *Engine) loggedDeed(ctx context.Context, c container.InspectResponse) st
 	for _, deed := range []events.Action{events.ActionKill, events.ActionStop, events.ActionRestart, events.ActionDestroy} {
 		args.Add("event", string(deed))
 	}
-	until := time.Now().Add(time.Second)
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
-	log, ended := e.cli.Events(ctx, events.ListOptions{Since: c.Created, Until: eventTime(until), Filters: args})
+	log, ended := e.cli.Events(ctx, events.ListOptions{Since: c.Created, Until: eventTime(time.Now()), Filters: args})
 	for {
 		select {
 		case message := <-log:

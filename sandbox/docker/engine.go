@@ -13,6 +13,7 @@ import (
 
 	"github.com/docker/docker/api/types/system"
 	"github.com/docker/docker/client"
+	"golang.org/x/sys/unix"
 
 	"proctor/sandbox"
 )
@@ -105,7 +106,7 @@ func (e *Engine) Capabilities(ctx context.Context) (sandbox.Capabilities, error)
 	caps := sandbox.Capabilities{
 		Version:   info.ServerVersion,
 		DiskQuota: quota,
-		Witness:   e.opts.Runtime == "" && hasOption(info, "name=rootless") == "",
+		Witness:   e.opts.Runtime == "" && hasOption(info, "name=rootless") == "" && canWatch(),
 		Fork:      true,
 		PTY:       true,
 		UserNS:    hasOption(info, "name=userns") != "",
@@ -114,6 +115,16 @@ func (e *Engine) Capabilities(ctx context.Context) (sandbox.Capabilities, error)
 	}
 	caps.Unprovable = lacks(info, quota, maxOpenFiles())
 	return caps, nil
+}
+
+// canWatch reports whether the kernel lets this process see opens of files below a mount.
+func canWatch() bool {
+	fd, err := unix.FanotifyInit(unix.FAN_CLASS_NOTIF|unix.FAN_CLOEXEC, unix.O_RDONLY)
+	if err != nil {
+		return false
+	}
+	defer unix.Close(fd)
+	return unix.FanotifyMark(fd, unix.FAN_MARK_ADD|unix.FAN_MARK_MOUNT, unix.FAN_OPEN, unix.AT_FDCWD, "/") == nil
 }
 
 // lacks says in words what this machine does not hold, or "".

@@ -60,13 +60,15 @@ func (s *session) State(ctx context.Context, callID string) (state sandbox.CallS
 	return state, err
 }
 
-// Exec runs one argv outside the shell. Without an ID it is given one, so that a broken connection does not
-// run it twice.
+// Exec runs one argv outside the shell. Without an ID it is not tried again over a broken connection: nobody
+// could tell whether it ran.
 func (s *session) Exec(ctx context.Context, e sandbox.Exec) (result sandbox.ExecResult, err error) {
-	if e.ID == "" {
-		e.ID = "x-" + randomHex(12)
-	}
+	sent := false
 	err = s.with(ctx, func(c boxConn) error {
+		if e.ID == "" && sent {
+			return fmt.Errorf("%w: docker: the connection to %s broke while %.60q ran", sandbox.ErrUnavailable, s.id, e.Argv)
+		}
+		sent = true
 		result, err = c.Exec(ctx, e)
 		return err
 	})
