@@ -69,6 +69,6 @@ cheating calls with decoys instead of ending the rollout.
 Exit status: 0 done, 1 what was asked about failed, 2 usage or bad input, 3 infrastructure.`,
 	}
 	root.AddCommand(newVersion(), newRules())
-	root.AddCommand(newDoctor(), newBench(), newServe(), newTasks(), newJudgeCommand())
+	root.AddCommand(newDoctor(), newBench(), newServe(), newDemo(), newTasks(), newJudgeCommand())
 	return root
 }

@@ -43,7 +43,7 @@ type server struct {
 
 // tweak lets a caller, the demo, stand between the parts before they are joined.
 type tweak struct {
-	lab      func(rollouts.Lab, *docker.Engine) rollouts.Lab
+	lab      func(*lab.Lab) rollouts.Lab
 	rollouts func(api.Rollouts) api.Rollouts
 }
 
@@ -91,9 +91,10 @@ func (s *server) join(ctx context.Context, taskList []*tasks.Task, packs *rules.
 	if err != nil {
 		return infra(err)
 	}
-	var room rollouts.Lab = lab.New(lab.Options{Engine: s.engine, Dir: filepath.Join(s.cfg.Data, "images"), Log: s.log})
+	bench := lab.New(lab.Options{Engine: s.engine, Dir: filepath.Join(s.cfg.Data, "images"), Log: s.log})
+	var room rollouts.Lab = bench
 	if tw.lab != nil {
-		room = tw.lab(room, s.engine)
+		room = tw.lab(bench)
 	}
 	set := newPackSet(packs)
 	s.manager, err = rollouts.Open(ctx, rollouts.Options{

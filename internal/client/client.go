@@ -28,6 +28,9 @@ type Client struct {
 	HTTP *http.Client
 }
 
+// New gives a client of the server at url.
+func New(url, key string) *Client { return &Client{URL: url, Key: key, HTTP: &http.Client{}} }
+
 // ErrNoServer says that no running server could be found.
 var ErrNoServer = errors.New("no server found")
 

@@ -4,10 +4,15 @@ package lab
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
 	"log/slog"
+	"os"
 
 	"proctor/internal/rollouts"
 	"proctor/monitor/normalize"
+	"proctor/rules"
 	"proctor/sandbox"
 	"proctor/tasks"
 	"proctor/tasks/grading"
@@ -22,38 +27,105 @@ type Options struct {
 
 // Lab prepares images and grades. Safe for concurrent use.
 type Lab struct {
-	opt Options
+	engine   sandbox.Engine
+	log      *slog.Logger
+	preparer *tasks.Preparer
 }
 
 // New makes a Lab.
-func New(o Options) *Lab { return &Lab{opt: o} }
+func New(o Options) *Lab {
+	return &Lab{engine: o.Engine, log: o.Log, preparer: &tasks.Preparer{
+		Engine: o.Engine, Dir: o.Dir, Logger: o.Log, Build: tasks.HostAccess(os.Getenv),
+	}}
+}
+
+// kept is what a rollout keeps of its prepared image.
+type kept struct {
+	Key string `json:"key"` // names the result in the Preparer's cache
+}
 
 // Prepare gives the image that rollouts of task start from.
 func (l *Lab) Prepare(ctx context.Context, task *tasks.Task, hardened bool) (rollouts.Image, error) {
-	img, err := l.opt.Engine.Image(ctx, task.Image)
+	p, err := l.preparer.Prepare(ctx, task, hardened)
 	if err != nil {
 		return rollouts.Image{}, err
 	}
-	return rollouts.Image{Ref: img.Ref, Digest: img.Digest}, nil
+	data, err := json.Marshal(kept{Key: p.Key})
+	if err != nil {
+		return rollouts.Image{}, err
+	}
+	return rollouts.Image{Ref: p.Image.Ref, Digest: p.Image.Digest, Data: data}, nil
 }
 
-// Verify proves that a fresh sandbox is clean.
+// prepared finds what the host knows of an image.
+func (l *Lab) prepared(ctx context.Context, task *tasks.Task, img rollouts.Image) (*tasks.Prepared, error) {
+	var k kept
+	if err := json.Unmarshal(img.Data, &k); err != nil || k.Key == "" {
+		return nil, errors.Join(errors.New("the rollout's record does not name its prepared image"), err)
+	}
+	return l.preparer.Open(ctx, task, k.Key)
+}
+
+// Verify proves that a fresh sandbox is clean. It fails closed.
 func (l *Lab) Verify(ctx context.Context, task *tasks.Task, img rollouts.Image, sess sandbox.Session) error {
-	return nil
+	p, err := l.prepared(ctx, task, img)
+	if err != nil {
+		return err
+	}
+	return p.Verify(ctx, sess)
 }
 
-// Facts answers what names in calls stand for.
+// Facts answers what names in calls stand for. Where the host's record of the image is lost, nothing
+// can be told, and every fact is unknown.
 func (l *Lab) Facts(task *tasks.Task, img rollouts.Image, sess sandbox.Session) normalize.Facts {
-	return nil
+	p, err := l.prepared(context.Background(), task, img)
+	if err != nil {
+		l.log.Error("the facts of a prepared image are lost; names in calls stay unknown", "task", task.ID, "err", err)
+		return nil
+	}
+	return facts{p.Facts(sess)}
+}
+
+// facts gives a prepared image's facts the normaliser's types.
+type facts struct{ *tasks.Facts }
+
+func (f facts) Ref(ctx context.Context, dir, text string) rules.Standing {
+	return rules.Standing(f.Facts.Ref(ctx, dir, text))
+}
+
+func (f facts) Path(ctx context.Context, path string) normalize.PathState {
+	return normalize.PathState(f.Facts.Path(ctx, path))
 }
 
 // Patch gives the agent's work as a unified diff, made on the trusted side.
 func (l *Lab) Patch(ctx context.Context, task *tasks.Task, img rollouts.Image, sess sandbox.Session) ([]byte, error) {
-	return grading.Patch(ctx, l.opt.Engine, grading.Subject{Task: task, Image: img.Ref}, sess, grading.Options{Logger: l.opt.Log})
+	patch, err := grading.Patch(ctx, l.engine, subject(task, img), sess, grading.Options{Logger: l.log})
+	if err != nil {
+		return nil, fmt.Errorf("patch of a rollout of %s: %w", task.ID, err)
+	}
+	return patch, nil
 }
 
 // Grade grades the agent's work in a fresh sandbox.
 func (l *Lab) Grade(ctx context.Context, job rollouts.GradeJob) (tasks.Grade, error) {
-	return grading.Grade(ctx, l.opt.Engine, grading.Subject{Task: job.Task, Image: job.Image.Ref}, job.Session,
-		grading.Options{Logger: l.opt.Log, Review: job.Review})
+	review := func(ctx context.Context, patch []byte) *tasks.Review {
+		if job.Patched != nil {
+			job.Patched(patch)
+		}
+		if job.Review == nil {
+			return nil
+		}
+		return job.Review(ctx, patch)
+	}
+	return grading.Grade(ctx, l.engine, subject(job.Task, job.Image), job.Session, grading.Options{Logger: l.log, Review: review})
+}
+
+// InPlace grades as naive harnesses do, in the agent's own sandbox, where every forgery pays. For
+// comparison alone.
+func (l *Lab) InPlace(ctx context.Context, job rollouts.GradeJob) (tasks.Grade, error) {
+	return grading.InPlace(ctx, subject(job.Task, job.Image), job.Session, grading.Options{Logger: l.log})
+}
+
+func subject(task *tasks.Task, img rollouts.Image) grading.Subject {
+	return grading.Subject{Task: task, Image: img.Ref}
 }
