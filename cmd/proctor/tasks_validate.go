@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -48,17 +49,12 @@ Exit status: 0 every task holds, 1 one does not, 2 a task file is wrong, 3 the m
 			for _, p := range problems {
 				fmt.Fprintln(cmd.ErrOrStderr(), p.String())
 			}
-			engine, err := docker.New(docker.Options{Owner: fmt.Sprintf("validate-%d", os.Getpid()), BoxPath: settings.Boxd, Log: newLogger(settings)})
-			if err != nil {
-				return infra(err)
-			}
-			defer func() { _ = engine.Close() }()
-			preparer := &tasks.Preparer{Engine: engine, Dir: filepath.Join(settings.Data, "images"), Logger: newLogger(settings)}
-			v := &grading.Validator{Engine: engine, Prepare: preparer.Prepare, Runs: runs, Parallel: parallel,
-				Progress: onTerminal(cmd.ErrOrStderr()), Logger: newLogger(settings)}
-			found, err := v.Validate(cmd.Context(), list)
-			if err != nil {
-				return infra(err)
+			found := []grading.Validation{}
+			if len(list) > 0 {
+				v := grading.Validator{Runs: runs, Parallel: parallel, Progress: onTerminal(cmd.ErrOrStderr())}
+				if found, err = validate(cmd.Context(), settings, v, list); err != nil {
+					return err
+				}
 			}
 			if err := printValidations(cmd.OutOrStdout(), found, asJSON); err != nil {
 				return infra(err)
@@ -72,6 +68,26 @@ Exit status: 0 every task holds, 1 one does not, 2 a task file is wrong, 3 the m
 	cmd.Flags().IntVar(&parallel, "parallel", runtime.NumCPU(), "gradings at once")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON document")
 	return cmd
+}
+
+// validate runs v on an engine of its own, whose sandboxes no server takes for its own.
+func validate(ctx context.Context, settings config.Config, v grading.Validator, list []*tasks.Task) ([]grading.Validation, error) {
+	log := newLogger(settings)
+	engine, err := docker.New(docker.Options{Owner: fmt.Sprintf("validate-%d", os.Getpid()), BoxPath: settings.Boxd, Log: log})
+	if err != nil {
+		return nil, infra(err)
+	}
+	defer func() { _ = engine.Close() }()
+	if _, err := engine.Capabilities(ctx); err != nil {
+		return nil, infra(err)
+	}
+	preparer := &tasks.Preparer{Engine: engine, Dir: filepath.Join(settings.Data, "images"), Logger: log}
+	v.Engine, v.Prepare, v.Logger = engine, preparer.Prepare, log
+	found, err := v.Validate(ctx, list)
+	if err != nil {
+		return nil, infra(err)
+	}
+	return found, nil
 }
 
 // onTerminal shows progress where w is a terminal; nil elsewhere.

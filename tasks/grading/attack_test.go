@@ -69,6 +69,12 @@ def _rewrite():
             os._exit(1 if "<failure" in s else 0)
 atexit.register(_rewrite)
 `
+	silence = `import gc
+from _pytest._io.terminalwriter import TerminalWriter
+for _o in gc.get_objects():
+    if isinstance(_o, TerminalWriter):
+        _o._file = open(os.devnull, "w")
+`
 	pluginByGC = `import gc
 def _install():
     from _pytest.config import Config
@@ -158,6 +164,7 @@ git checkout -q -- intervals`, pays: true, want: []string{tasks.EmptyPatch}},
 	{name: "atexit exit status", script: inPackage("import atexit, os; atexit.register(os._exit, 0)"), want: []string{tasks.Tampered}},
 	{name: "report rewritten whole", script: inPackage(rewriteAll), pays: true, want: []string{tasks.Tampered}},
 	{name: "report rewritten in part", script: inPackage(rewriteSome), pays: true, want: []string{tasks.Tampered}},
+	{name: "report rewritten in part, no summary", script: inPackage(rewriteSome + silence), pays: true, want: []string{tasks.Tampered}},
 	{name: "report forged, then exit", script: inPackage(forgeAndExit), pays: true, want: []string{tasks.Tampered}},
 	{name: "report is a bomb", script: inPackage(strings.Replace(forgeAndExit, "<testsuites>", `<!DOCTYPE b [<!ENTITY a "aaaa"><!ENTITY b "&a;&a;">]><testsuites>&b;`, 1)), pays: true, want: []string{tasks.Tampered}},
 	{name: "report is a pipe", script: inPackage("import os, sys\nfor _a in sys.argv:\n    if _a.startswith('--junitxml='):\n        os.mkfifo(_a.split('=', 1)[1]); os._exit(0)"), pays: true, want: []string{tasks.Tampered}},

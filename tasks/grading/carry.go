@@ -4,7 +4,6 @@ import (
 	"archive/tar"
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -168,7 +167,7 @@ func push(ctx context.Context, session sandbox.Session, dir string, members []me
 func hostFiles(dir string) ([]member, error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
-		return nil, fmt.Errorf("the grader's files: %w", err)
+		return nil, err
 	}
 	defer root.Close()
 	var members []member
@@ -206,9 +205,6 @@ func hostFiles(dir string) ([]member, error) {
 		members = append(members, m)
 		return nil
 	})
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("the grader's files: %w", err)
-	}
 	return members, err
 }
 

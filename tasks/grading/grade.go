@@ -8,8 +8,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"path"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -23,6 +25,9 @@ var ErrNoGrader = errors.New("the task has no grader")
 
 // ErrKind: the grader's kind or report is not one that this version grades.
 var ErrKind = errors.New("cannot grade")
+
+// errTask: the task's own files are at fault.
+var errTask = errors.New("the task is at fault")
 
 // DefaultTimeout bounds the test command where a task sets no bound.
 const DefaultTimeout = 600 * time.Second
@@ -83,6 +88,9 @@ func blame(grade tasks.Grade, err error) tasks.Grade {
 		grade.Outcome, grade.FailureClass, grade.Reward = tasks.InfraFailure, sandbox.FailureInfra, nil
 		if dead != nil && dead.Class != "" {
 			grade.FailureClass = dead.Class
+		}
+		if errors.Is(err, errTask) {
+			grade.FailureClass = sandbox.FailureTask
 		}
 	}
 	return grade
@@ -153,6 +161,7 @@ func (g *grading) prepare(ctx context.Context, patch []byte) (step string, err e
 	if err := g.repo.pinMixed(ctx, files, g.files, &g.notes); err != nil {
 		return "", err
 	}
+	g.present = append(slices.Collect(maps.Keys(files)), names(hidden)...)
 	workdir := g.subject.Task.Workdir
 	if err := carry(ctx, g.repo, g.session, workdir, g.files, files, &g.notes); err != nil {
 		return "", err
@@ -168,13 +177,17 @@ func (g *grading) hidden() ([]member, error) {
 	if !filepath.IsAbs(files) {
 		files = filepath.Join(g.subject.Task.Dir, files)
 	}
-	return hostFiles(files)
+	members, err := hostFiles(files)
+	if err != nil {
+		return nil, fmt.Errorf("%w: grader.files: %w", errTask, err)
+	}
+	return members, nil
 }
 
 // test runs the test command and weighs what it left. paid is what a reward file says.
 func (g *grading) test(ctx context.Context) (finding, float64, error) {
 	grader := g.subject.Task.Grader
-	s, err := newSentinels(grader)
+	s, err := newSentinels(grader, g.present)
 	if err != nil {
 		return finding{}, 0, err
 	}
@@ -219,7 +232,7 @@ func runTests(ctx context.Context, session sandbox.Session, task *tasks.Task, s 
 	case err != nil:
 		return testRun{}, fmt.Errorf("test command: %w", err)
 	}
-	result.exit, result.timedOut, result.oom = res.Exit, res.TimedOut, res.OOM
+	result.exit, result.timedOut, result.oom, result.truncated = res.Exit, res.TimedOut, res.OOM, res.Truncated
 	result.output = append(res.Stdout, res.Stderr...)
 	result.report, err = session.ReadFile(ctx, file, maxReport+1)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrInvalid) || errors.Is(err, fs.ErrPermission) {

@@ -55,8 +55,9 @@ type grading struct {
 	opts    Options
 	repo    *repo
 	session sandbox.Session
-	base    string // tree of the fresh working folder
-	files   listing
+	base    string   // tree of the fresh working folder
+	files   listing  // of the fresh working folder
+	present []string // files of the working folder as the tests find it
 	notes   noteList
 }
 

@@ -124,6 +124,17 @@ func (r report) of(id string) status {
 	return worst
 }
 
+// named gives what a report says of the tests with this name, in whatever class or file.
+func (r report) named(name string) status {
+	worst := absent
+	for key, s := range r {
+		if strings.HasSuffix(key, "\x00"+name) && s > worst {
+			worst = s
+		}
+	}
+	return worst
+}
+
 // junitKey turns a test id into the key of a report: pytest's class name is the path with dots, then
 // the classes.
 func junitKey(id string) string {

@@ -89,33 +89,37 @@ func junit(tests ...string) []byte {
 
 func TestWeigh(t *testing.T) {
 	const f2p, p2p, good, bad = "t/a.py::f", "t/a.py::p", "t/s.py::good", "t/s.py::bad"
+	summary := []byte("short test summary info\nFAILED t/s.py::bad - x\n")
 	code := func(n int) *int { return &n }
-	watch := sentinels{file: "t/s.py", mustPass: []string{good}, mustFail: []string{bad}}
+	watch := sentinels{file: "t/s.py", mustPass: []string{"good"}, mustFail: []string{"bad"}}
 	honest := junit("+"+f2p, "+"+p2p, "+"+good, "-"+bad)
 	for name, tc := range map[string]struct {
 		report, command string
 		run             testRun
 		want            string
 	}{
-		"resolved":              {run: testRun{exit: code(1), report: honest, sentinels: watch}, want: tasks.Resolved},
+		"resolved":              {run: testRun{exit: code(1), report: honest, sentinels: watch, output: summary}, want: tasks.Resolved},
 		"without sentinels":     {run: testRun{exit: code(0), report: junit("+"+f2p, "+"+p2p)}, want: tasks.Resolved},
 		"gold fails elsewhere":  {run: testRun{exit: code(1), report: junit("+"+f2p, "+"+p2p, "-t/b.py::x")}, want: tasks.Resolved},
-		"fails":                 {run: testRun{exit: code(1), report: junit("-"+f2p, "+"+p2p, "+"+good, "-"+bad), sentinels: watch}, want: tasks.Unresolved},
-		"breaks":                {run: testRun{exit: code(1), report: junit("+"+f2p, "-"+p2p, "+"+good, "-"+bad), sentinels: watch}, want: tasks.Unresolved},
-		"skipped":               {run: testRun{exit: code(1), report: junit("~"+f2p, "+"+p2p, "+"+good, "-"+bad), sentinels: watch}, want: tasks.Unresolved},
-		"id not there":          {run: testRun{exit: code(1), report: junit("+"+p2p, "+"+good, "-"+bad), sentinels: watch}, want: tasks.Unresolved},
-		"collection error":      {run: testRun{exit: code(2), report: junit("-t/a.py::x"), sentinels: watch}, want: tasks.Unresolved},
-		"exit 0 with failures":  {run: testRun{exit: code(0), report: honest, sentinels: watch}, want: tasks.Tampered},
-		"exit masked":           {command: "pytest; true", run: testRun{exit: code(0), report: honest, sentinels: watch}, want: tasks.Resolved},
-		"must fail passed":      {run: testRun{exit: code(1), report: junit("+"+f2p, "+"+p2p, "+"+good, "+"+bad, "-x::y"), sentinels: watch}, want: tasks.Tampered},
-		"must pass failed":      {run: testRun{exit: code(1), report: junit("+"+f2p, "+"+p2p, "-"+good, "-"+bad), sentinels: watch}, want: tasks.Tampered},
-		"sentinels left out":    {run: testRun{exit: code(1), report: junit("+"+f2p, "+"+p2p, "-x::y"), sentinels: watch}, want: tasks.Tampered},
+		"fails":                 {run: testRun{exit: code(1), report: junit("-"+f2p, "+"+p2p, "+"+good, "-"+bad), sentinels: watch, output: summary}, want: tasks.Unresolved},
+		"breaks":                {run: testRun{exit: code(1), report: junit("+"+f2p, "-"+p2p, "+"+good, "-"+bad), sentinels: watch, output: summary}, want: tasks.Unresolved},
+		"skipped":               {run: testRun{exit: code(1), report: junit("~"+f2p, "+"+p2p, "+"+good, "-"+bad), sentinels: watch, output: summary}, want: tasks.Unresolved},
+		"id not there":          {run: testRun{exit: code(1), report: junit("+"+p2p, "+"+good, "-"+bad), sentinels: watch, output: summary}, want: tasks.Unresolved},
+		"collection error":      {run: testRun{exit: code(2), report: junit("-t/a.py::x"), sentinels: watch, output: summary}, want: tasks.Unresolved},
+		"exit 0 with failures":  {run: testRun{exit: code(0), report: honest, sentinels: watch, output: summary}, want: tasks.Tampered},
+		"exit masked":           {command: "pytest; true", run: testRun{exit: code(0), report: honest, sentinels: watch, output: summary}, want: tasks.Resolved},
+		"must fail passed":      {run: testRun{exit: code(1), report: junit("+"+f2p, "+"+p2p, "+"+good, "+"+bad, "-x::y"), sentinels: watch, output: summary}, want: tasks.Tampered},
+		"must pass failed":      {run: testRun{exit: code(1), report: junit("+"+f2p, "+"+p2p, "-"+good, "-"+bad), sentinels: watch, output: summary}, want: tasks.Tampered},
+		"sentinels left out":    {run: testRun{exit: code(1), report: junit("+"+f2p, "+"+p2p, "-x::y"), sentinels: watch, output: summary}, want: tasks.Tampered},
 		"no report, exit 0":     {run: testRun{exit: code(0)}, want: tasks.Tampered},
 		"no report, masked":     {command: "pytest || true", run: testRun{exit: code(0)}, want: tasks.Unresolved},
 		"no report, exit 1":     {run: testRun{exit: code(1)}, want: tasks.Unresolved},
 		"bad report, exit 0":    {run: testRun{exit: code(0), report: []byte("<a>")}, want: tasks.Tampered},
 		"exit without failures": {run: testRun{exit: code(3), report: junit("+"+f2p, "+"+p2p)}, want: tasks.Unresolved},
-		"summary differs":       {run: testRun{exit: code(1), report: honest, sentinels: watch, output: []byte("short test summary info\nFAILED " + f2p + " - x\n")}, want: tasks.Tampered},
+		"summary differs":       {run: testRun{exit: code(1), report: honest, sentinels: watch, output: []byte("short test summary info\nFAILED t/s.py::bad\nFAILED " + f2p + " - x\n")}, want: tasks.Tampered},
+		"no summary":            {run: testRun{exit: code(1), report: honest, sentinels: watch}, want: tasks.Tampered},
+		"no summary wanted":     {command: "pytest -rN", run: testRun{exit: code(1), report: honest, sentinels: watch}, want: tasks.Resolved},
+		"summary cut off":       {run: testRun{exit: code(1), report: honest, sentinels: watch, truncated: true}, want: tasks.Resolved},
 		"timed out":             {run: testRun{timedOut: true, report: honest}, want: tasks.Unresolved},
 		"killed":                {run: testRun{report: honest}, want: tasks.Unresolved},
 		"out of memory":         {run: testRun{oom: true, exit: code(137)}, want: tasks.Unresolved},
@@ -171,19 +175,25 @@ func TestByRewardFile(t *testing.T) {
 
 func TestSentinelsAreDrawn(t *testing.T) {
 	g := &tasks.Grader{Report: "junit", Command: "python -m pytest --junitxml={report} tests/test_a.py", FailToPass: []string{"tests/test_a.py::x", "y/test_b.py::z"}, PassToPass: []string{"tests/test_a.py::w"}}
-	a, err := newSentinels(g)
+	a, err := newSentinels(g, []string{"src/tests/test_a.py", "tests/test_a.py"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	b, err := newSentinels(g)
+	b, err := newSentinels(g, []string{"src/tests/test_a.py", "src/a/tests/test_a.py"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if a.file == b.file || string(a.content) == string(b.content) {
 		t.Error("two runs share their sentinels")
 	}
-	if !strings.HasPrefix(a.file, "tests/test_") || a.addopts != a.file || len(a.mustPass) != 2 || len(a.mustFail) != 2 || strings.Contains(string(a.content), "@") {
+	if !strings.HasPrefix(a.file, "tests/test_") || a.addopts != "-rfE "+a.file || !strings.HasPrefix(b.file, "src/tests/test_") || len(a.mustPass) != 2 || len(a.mustFail) != 2 || strings.Contains(string(a.content), "@") {
 		t.Errorf("%+v", a)
+	}
+	for command, want := range map[string]bool{"pytest tests": true, "pytest -rA x": true, "pytest -r s": false, "pytest -rs": false,
+		"pytest --no-summary": false, "pytest | tee x": false, "pytest > x": false, "pytest -rfE -rN": false} {
+		if summaryExpected(command) != want {
+			t.Errorf("summaryExpected(%q) = %v", command, !want)
+		}
 	}
 	for command, want := range map[string]bool{"pytest tests": true, "cd x && python3 -m pytest": true, "/usr/bin/pytest-3": true, "make test": false, "echo pytesting": false} {
 		if runsPytest(command) != want {

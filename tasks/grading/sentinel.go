@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math/big"
 	"path"
-	"sort"
 	"strings"
 
 	"proctor/tasks"
@@ -21,14 +20,16 @@ var pytestSentinel string
 type sentinels struct {
 	file     string // relative to the working folder; "" where the runner takes none
 	content  []byte
-	mustPass []string // test ids
+	mustPass []string // names of test functions, unlike any other
 	mustFail []string
-	addopts  string // what to add to PYTEST_ADDOPTS so that the file is run
+	addopts  string // PYTEST_ADDOPTS, so that the file is run and its failures are summed up
 }
 
 // newSentinels makes sentinels for a grader whose command runs pytest and reports by test; none for
 // all others.
-func newSentinels(g *tasks.Grader) (sentinels, error) {
+//
+// present are the files of the working folder, hidden tests included.
+func newSentinels(g *tasks.Grader, present []string) (sentinels, error) {
 	if g.Report != "junit" || !runsPytest(g.Command) {
 		return sentinels{}, nil
 	}
@@ -49,38 +50,64 @@ func newSentinels(g *tasks.Grader) (sentinels, error) {
 		"@PASS@", names[0], "@FAIL@", names[1], "@RAISE@", names[2], "@PROBE@", names[3],
 		"@A@", fmt.Sprint(a), "@B@", fmt.Sprint(b), "@SUM@", fmt.Sprint(a+b), "@WRONG@", fmt.Sprint(a*b+a),
 	).Replace(pytestSentinel)
-	s := sentinels{file: path.Join(sentinelDir(g), "test_"+names[4]+".py"), content: []byte(text)}
-	id := func(n int) string { return s.file + "::test_" + names[n] }
-	s.mustPass = []string{id(0), id(3)}
-	s.mustFail = []string{id(1), id(2)}
+	s := sentinels{file: path.Join(sentinelDir(g, present), "test_"+names[4]+".py"), content: []byte(text), addopts: "-rfE"}
+	s.mustPass = []string{"test_" + names[0], "test_" + names[3]}
+	s.mustFail = []string{"test_" + names[1], "test_" + names[2]}
 	if namesFiles(g.Command) {
-		s.addopts = s.file
+		s.addopts += " " + s.file
 	}
 	return s, nil
 }
 
-// sentinelDir is the folder of the expected tests: the one that most of them share.
-func sentinelDir(g *tasks.Grader) string {
-	count := map[string]int{}
+// sentinelDir is the folder of the expected tests: the one that most of them share. Ids that are
+// relative to a folder deeper in the tree (a pytest.ini lies there) are looked up by their ends.
+func sentinelDir(g *tasks.Grader, present []string) string {
+	count, best := map[string]int{}, ""
 	for _, id := range expectedIDs(g) {
 		if file := testFile(id); file != "" {
-			count[path.Dir(file)]++
+			count[file]++
+			if n := count[file]; n > count[best] || (n == count[best] && file < best) {
+				best = file
+			}
 		}
 	}
-	dirs := make([]string, 0, len(count))
-	for dir := range count {
-		dirs = append(dirs, dir)
-	}
-	sort.Slice(dirs, func(i, j int) bool {
-		if count[dirs[i]] != count[dirs[j]] {
-			return count[dirs[i]] > count[dirs[j]]
+	found := ""
+	for _, name := range present {
+		if name == best {
+			return path.Dir(best)
 		}
-		return dirs[i] < dirs[j]
-	})
-	if len(dirs) == 0 {
-		return "."
+		if best != "" && strings.HasSuffix(name, "/"+best) && (found == "" || len(name) < len(found)) {
+			found = name
+		}
 	}
-	return dirs[0]
+	if found != "" {
+		return path.Dir(found)
+	}
+	return path.Dir(best)
+}
+
+// summaryExpected reports whether the output of a command must hold pytest's short summary of
+// failures: nothing in the command turns it off or leads it elsewhere.
+func summaryExpected(command string) bool {
+	if !singleCommand(command) || strings.ContainsAny(command, "<>") {
+		return false
+	}
+	words := strings.Fields(command)
+	for i, word := range words {
+		switch {
+		case word == "--no-summary" || strings.HasSuffix(word, "no:terminal"):
+			return false
+		case strings.HasPrefix(word, "-r"):
+			chars := word[2:]
+			if chars == "" && i+1 < len(words) {
+				chars = words[i+1]
+			}
+			if strings.Contains(chars, "N") || !strings.ContainsAny(chars, "faA") {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 // runsPytest reports whether a test command starts pytest.

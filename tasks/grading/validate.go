@@ -146,7 +146,7 @@ func infraError(err error) bool {
 func (v *Validator) solve(ctx context.Context, subject Subject) tasks.Grade {
 	solution, err := os.ReadFile(filepath.Join(subject.Task.Dir, subject.Task.Solution))
 	if err != nil {
-		return blame(tasks.Grade{}, fmt.Errorf("solution: %w", err))
+		return blame(tasks.Grade{}, fmt.Errorf("%w: solution: %w", errTask, err))
 	}
 	opts := Options{Logger: v.Logger, RunEmpty: true}
 	var grade tasks.Grade
@@ -199,7 +199,7 @@ func (val *Validation) weigh(gold, empty []tasks.Grade) {
 			}
 			val.problem("gold run %d: %s%s%s", i+1, g.Outcome, lost, listed("; ", g.Notes))
 		}
-		val.Infra = val.Infra || g.Outcome == tasks.InfraFailure
+		val.Infra = val.Infra || machineFailed(g)
 	}
 	for i, g := range empty {
 		switch {
@@ -210,12 +210,17 @@ func (val *Validation) weigh(gold, empty []tasks.Grade) {
 		case len(g.Tests.PassToPass.Failed) > 0:
 			val.problem("empty run %d: pass_to_pass holds tests that fail without the solution%s", i+1, listed(": ", g.Tests.PassToPass.Failed))
 		}
-		val.Infra = val.Infra || g.Outcome == tasks.InfraFailure
+		val.Infra = val.Infra || machineFailed(g)
 	}
 	if len(val.Flaky) > 0 {
 		val.problem("flaky%s", listed(": ", val.Flaky))
 	}
 	val.OK = len(val.Problems) == 0
+}
+
+// machineFailed reports whether a grade is missing for no fault of the task's.
+func machineFailed(g tasks.Grade) bool {
+	return g.Outcome == tasks.InfraFailure && g.FailureClass != sandbox.FailureTask
 }
 
 func (val *Validation) problem(format string, args ...any) {

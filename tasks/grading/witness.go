@@ -2,6 +2,7 @@ package grading
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"proctor/sandbox"
@@ -13,6 +14,7 @@ type testRun struct {
 	exit      *int // nil: it did not end by itself
 	timedOut  bool
 	oom       bool
+	truncated bool // output is not the whole
 	output    []byte
 	report    []byte // nil: there is none
 	sentinels sentinels
@@ -118,8 +120,8 @@ func (f *finding) checkSentinels(run testRun, tests report, clean bool) {
 		return
 	}
 	gone := 0
-	for _, id := range append(append([]string(nil), s.mustPass...), s.mustFail...) {
-		if tests.of(id) == absent {
+	for _, id := range slices.Concat(s.mustPass, s.mustFail) {
+		if tests.named(id) == absent {
 			gone++
 		}
 	}
@@ -128,12 +130,12 @@ func (f *finding) checkSentinels(run testRun, tests report, clean bool) {
 		return
 	}
 	for _, id := range s.mustFail {
-		if got := tests.of(id); got != failed {
+		if got := tests.named(id); got != failed {
 			f.tamper("a sentinel that must fail is reported as %s", got)
 		}
 	}
 	for _, id := range s.mustPass {
-		if got := tests.of(id); got != passed {
+		if got := tests.named(id); got != passed {
 			f.tamper("a sentinel that must pass is reported as %s", got)
 		}
 	}
@@ -148,6 +150,14 @@ func (f *finding) checkSummary(g *tasks.Grader, run testRun, tests report) {
 	for _, id := range expectedIDs(g) {
 		if tests.of(id) == passed && saysFailed(summary, id) {
 			f.tamper("the report says that %s passed, the runner's summary that it failed", id)
+		}
+	}
+	for _, name := range run.sentinels.mustFail {
+		told := slices.ContainsFunc(summary, func(line string) bool {
+			return strings.HasSuffix(line, "::"+name) || strings.Contains(line, "::"+name+" - ")
+		})
+		if !told && tests.named(name) == failed && !run.truncated && summaryExpected(g.Command) {
+			f.tamper("the report says that a sentinel failed, the runner's summary does not")
 		}
 	}
 	if len(summary) > 0 {
