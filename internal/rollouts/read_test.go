@@ -10,7 +10,9 @@ import (
 	"testing"
 	"time"
 
+	"proctor/internal/trajectory"
 	"proctor/monitor"
+	"proctor/sandbox"
 	"proctor/tasks"
 
 	"github.com/google/go-cmp/cmp"
@@ -296,5 +298,50 @@ func TestLimitsOfARequestGoOverTheTasks(t *testing.T) {
 	got := mergeLimits(task, over)
 	if got.CPUs != 2 || got.Pids != 50 || got.Lifetime != 100*time.Second || got.MemoryMB != 2048 {
 		t.Errorf("%+v", got)
+	}
+}
+
+// TestEveryRecordHoldsItsRules exports rollouts of every kind and end.
+func TestEveryRecordHoldsItsRules(t *testing.T) {
+	w := newWorld(t)
+	var ids []string
+	for _, mode := range []string{monitor.Enforce, monitor.Shadow, monitor.Off} {
+		for _, end := range []string{"runs", "graded", "deleted", "killed", "lost", "crashed"} {
+			id := w.create(func(r *CreateRequest) { r.Mode = mode }).ID
+			ids = append(ids, id)
+			w.do(id, bash(t, "", "echo fine"))
+			w.do(id, bash(t, "k", "echo CHEAT"))
+			w.do(id, bash(t, "", "echo ODD"))
+			if _, err := w.m.Exec(context.Background(), id, sandbox.Exec{Argv: []string{"true"}}); err != nil {
+				t.Fatal(err)
+			}
+			switch end {
+			case "graded":
+				if _, err := w.m.Grade(context.Background(), id, true); err != nil {
+					t.Fatal(err)
+				}
+			case "deleted":
+				if err := w.m.Delete(context.Background(), id); err != nil {
+					t.Fatal(err)
+				}
+			case "killed", "lost":
+				w.session(id).Die(map[string]string{"killed": classModel, "lost": classInfra}[end], "why")
+				_, err := w.m.Call(context.Background(), id, bash(t, "", "true"))
+				wantCode(t, err, CodeSandboxDead)
+				eventually(t, "it is buried", func() bool { return w.m.find(id) == nil })
+			case "crashed":
+				w.crash()
+			}
+		}
+	}
+	for _, id := range ids {
+		var out bytes.Buffer
+		if err := w.m.Export(context.Background(), id, &out); err != nil {
+			t.Fatal(err)
+		}
+		problems, err := trajectory.Check(out.Bytes())
+		if err != nil || len(problems) > 0 {
+			t.Errorf("%s (%+v): %v %q", id, w.view(id), err, problems)
+		}
 	}
 }
