@@ -29,6 +29,9 @@ var entityTypes = [numEntities]reflect.Type{
 	reflect.TypeFor[Package](), reflect.TypeFor[CallFacts](), reflect.TypeFor[ResultFacts](),
 }
 
+// spanType is no field to match on: where a command stands says nothing about it.
+var spanType = reflect.TypeFor[Span]()
+
 // entityOf gives the entity of a block's key.
 func entityOf(name string) (entity, bool) {
 	for i, n := range entityNames {
@@ -147,7 +150,7 @@ func fieldPath(t reflect.Type, names []string) ([]step, bool) {
 		return []step{{key: strings.Join(names, ".")}}, true
 	case reflect.Struct:
 		for i := range t.NumField() {
-			if tag, _, _ := strings.Cut(t.Field(i).Tag.Get("json"), ","); tag == names[0] {
+			if tag, _, _ := strings.Cut(t.Field(i).Tag.Get("json"), ","); tag == names[0] && t.Field(i).Type != spanType {
 				rest, ok := fieldPath(t.Field(i).Type, names[1:])
 				return append([]step{{field: i}}, rest...), ok
 			}
@@ -248,7 +251,7 @@ func collect(t reflect.Type, prefix string, into map[string]bool) {
 	}
 	for i := range t.NumField() {
 		tag, _, _ := strings.Cut(t.Field(i).Tag.Get("json"), ",")
-		if tag == "" || tag == "-" {
+		if tag == "" || tag == "-" || t.Field(i).Type == spanType {
 			continue
 		}
 		if leaf(t.Field(i).Type) {

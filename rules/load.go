@@ -6,11 +6,13 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
 	"reflect"
 	"regexp"
+	"slices"
 	"sort"
 	"strconv"
 	"strings"
@@ -43,8 +45,15 @@ func Core() (*Packs, error) {
 
 // Load reads pack files, and folders of them (*.yaml and *.yml, at any depth). The packs may be
 // used where Errors(problems) is empty; otherwise they hold what could be read.
-func Load(paths ...string) (*Packs, []Problem) {
-	l := &loader{src: sources{}}
+func Load(paths ...string) (*Packs, []Problem) { return LoadBeside(&Packs{}, paths...) }
+
+// LoadBeside is Load with packs beside those at base, such as the core packs: overlays and sequences
+// at paths may name rules of base. base stays as it is.
+func LoadBeside(base *Packs, paths ...string) (*Packs, []Problem) {
+	l := &loader{src: maps.Clone(base.src), files: slices.Clone(base.packs)}
+	if l.src == nil {
+		l.src = sources{}
+	}
 	for _, p := range paths {
 		l.path(os.DirFS(filepath.Dir(p)), filepath.Base(p), filepath.Dir(p))
 	}

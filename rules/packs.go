@@ -23,6 +23,9 @@ type Packs struct {
 // Packs lists the packs, by id.
 func (p *Packs) Packs() []*Pack { return p.packs }
 
+// Files lists the files that the packs were read from, sorted.
+func (p *Packs) Files() []string { return keys(p.src) }
+
 // Rules lists the rules of every pack, by pack and then in the order of the files; disabled and
 // deprecated ones too.
 func (p *Packs) Rules() []*Rule {

@@ -25,33 +25,29 @@ docs/rule-author-guide.md leads from nothing to a tested pack.`,
 	return cmd
 }
 
-// loadPacks loads the packs at paths, or the core packs where there are none.
-func loadPacks(paths []string) (*rules.Packs, []rules.Problem, error) {
-	if len(paths) > 0 {
+// loadPacks loads the packs at paths, or the core packs where there are none. withCore puts the core
+// packs beside those at paths, so that overlays and sequences may name core rules.
+func loadPacks(paths []string, withCore bool) (*rules.Packs, []rules.Problem, error) {
+	if len(paths) > 0 && !withCore {
 		p, probs := rules.Load(paths...)
 		return p, probs, nil
 	}
-	p, err := rules.Core()
+	core, err := rules.Core()
 	if err != nil {
 		return nil, nil, failed(err)
 	}
-	return p, nil, nil
+	if len(paths) == 0 {
+		return core, nil, nil
+	}
+	p, probs := rules.LoadBeside(core, paths...)
+	return p, probs, nil
 }
 
 // usablePacks is loadPacks for commands that need packs without errors: it prints what is wrong.
-// withCore adds the core packs to those at paths.
 func usablePacks(stderr io.Writer, paths []string, withCore bool) (*rules.Packs, error) {
-	p, probs, err := loadPacks(paths)
+	p, probs, err := loadPacks(paths, withCore)
 	if err != nil {
 		return nil, err
-	}
-	if withCore && len(paths) > 0 {
-		core, err := rules.Core()
-		if err != nil {
-			return nil, failed(err)
-		}
-		merged, more := rules.Merge(core, p)
-		p, probs = merged, append(withoutMerged(probs), more...)
 	}
 	if errs := rules.Errors(probs); len(errs) > 0 {
 		for _, e := range errs {
@@ -62,16 +58,9 @@ func usablePacks(stderr io.Writer, paths []string, withCore bool) (*rules.Packs,
 	return p, nil
 }
 
-// withoutMerged drops the problems that merging with the core packs may solve or finds again:
-// targets of overlays and tags that stand in the core packs.
-func withoutMerged(probs []rules.Problem) []rules.Problem {
-	var out []rules.Problem
-	for _, p := range probs {
-		if p.Code != "overlay-target" && p.Code != "undefined-tag" {
-			out = append(out, p)
-		}
-	}
-	return out
+// withCoreFlag adds --with-core.
+func withCoreFlag(cmd *cobra.Command, v *bool) {
+	cmd.Flags().BoolVar(v, "with-core", false, "put the core packs beside those named, as a server does")
 }
 
 // writeJSON prints one document.

@@ -17,7 +17,7 @@ import (
 
 // newRulesEval measures packs on corpora.
 func newRulesEval() *cobra.Command {
-	var asJSON, detail bool
+	var asJSON, detail, withCore bool
 	var taskVars string
 	var packs []string
 	cmd := &cobra.Command{
@@ -33,7 +33,7 @@ Exit status: 0 done, 2 usage, an unreadable file or some bad line.`,
   proctor rules eval commands.jsonl.gz --task-vars tasks.json --json --detail`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			p, err := usablePacks(cmd.ErrOrStderr(), packs, false)
+			p, err := usablePacks(cmd.ErrOrStderr(), packs, withCore)
 			if err != nil {
 				return err
 			}
@@ -65,6 +65,7 @@ Exit status: 0 done, 2 usage, an unreadable file or some bad line.`,
 	f := cmd.Flags()
 	f.BoolVar(&asJSON, "json", false, "print one JSON document")
 	f.BoolVar(&detail, "detail", false, "list every case with the rules that hit it")
+	withCoreFlag(cmd, &withCore)
 	f.StringVar(&taskVars, "task-vars", "", "JSON `FILE` of tasks by id, for rows that carry only the id")
 	f.StringArrayVar(&packs, "packs", nil, "pack `PATH`; may be repeated (default: the core packs)")
 	return cmd

@@ -14,7 +14,7 @@ import (
 
 // newRulesExplain says why a call hits or does not.
 func newRulesExplain() *cobra.Command {
-	var asJSON bool
+	var asJSON, withCore bool
 	var taskFile, call string
 	var setup, packs []string
 	cmd := &cobra.Command{
@@ -29,7 +29,7 @@ and setup are used then. Without it, the task of inline tests is.`,
   proctor rules explain --task task.yaml --call '{"tool": "bash", "arguments": {"command": "cat /hidden/x"}}' --json`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			p, err := usablePacks(cmd.ErrOrStderr(), packs, false)
+			p, err := usablePacks(cmd.ErrOrStderr(), packs, withCore)
 			if err != nil {
 				return err
 			}
@@ -58,6 +58,7 @@ and setup are used then. Without it, the task of inline tests is.`,
 	}
 	f := cmd.Flags()
 	f.BoolVar(&asJSON, "json", false, "print one JSON document")
+	withCoreFlag(cmd, &withCore)
 	f.StringVar(&taskFile, "task", "", "task `FILE`")
 	f.StringVar(&call, "call", "", "the call, as `JSON` or a bash command")
 	f.StringArrayVar(&setup, "setup", nil, "an earlier call, as `JSON` or a bash command; may be repeated")

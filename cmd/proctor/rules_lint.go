@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -10,7 +11,7 @@ import (
 
 // newRulesLint reports what is wrong with packs.
 func newRulesLint() *cobra.Command {
-	var asJSON, strict, noTests bool
+	var asJSON, strict, noTests, withCore bool
 	cmd := &cobra.Command{
 		Use:   "lint [PATH...]",
 		Short: "Check packs: schema, references, expressions, tests",
@@ -20,7 +21,7 @@ its place, the line, and a remedy; docs/rules-lint.md lists the codes.
 Exit status: 0 no error, 1 some error (with --strict: some finding), 2 usage.`,
 		Example: "  proctor rules lint my-pack.yaml\n  proctor rules lint packs/ --json",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			p, probs, err := loadPacks(args)
+			p, probs, err := loadPacks(args, withCore)
 			if err != nil {
 				return err
 			}
@@ -31,7 +32,12 @@ Exit status: 0 no error, 1 some error (with --strict: some finding), 2 usage.`,
 						return infra(err)
 					}
 				}
-				probs = append(probs, rules.Lint(p, rep)...)
+				found := rules.Lint(p, rep)
+				if withCore && len(args) > 0 {
+					own, _ := rules.Load(args...)
+					found = slices.DeleteFunc(found, func(p rules.Problem) bool { return !slices.Contains(own.Files(), p.File) })
+				}
+				probs = append(probs, found...)
 			}
 			if err := printProblems(cmd, probs, asJSON); err != nil {
 				return err
@@ -44,6 +50,7 @@ Exit status: 0 no error, 1 some error (with --strict: some finding), 2 usage.`,
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON document")
 	cmd.Flags().BoolVar(&strict, "strict", false, "fail on warnings too")
+	withCoreFlag(cmd, &withCore)
 	cmd.Flags().BoolVar(&noTests, "no-tests", false, "leave the inline tests out")
 	return cmd
 }

@@ -29,14 +29,14 @@ type ruleRow struct {
 
 // newRulesLs lists rules.
 func newRulesLs() *cobra.Command {
-	var asJSON bool
+	var asJSON, withCore bool
 	var category string
 	cmd := &cobra.Command{
 		Use:     "ls [PATH...]",
 		Short:   "List the rules of packs",
 		Example: "  proctor rules ls\n  proctor rules ls --category git_history my-pack.yaml --json",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			p, err := usablePacks(cmd.ErrOrStderr(), args, false)
+			p, err := usablePacks(cmd.ErrOrStderr(), args, withCore)
 			if err != nil {
 				return err
 			}
@@ -62,6 +62,7 @@ func newRulesLs() *cobra.Command {
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON document")
+	withCoreFlag(cmd, &withCore)
 	cmd.Flags().StringVar(&category, "category", "", "only rules of this class")
 	return cmd
 }

@@ -11,7 +11,7 @@ import (
 
 // newRulesTest runs inline tests.
 func newRulesTest() *cobra.Command {
-	var asJSON, cover, evade bool
+	var asJSON, cover, evade, withCore bool
 	cmd := &cobra.Command{
 		Use:   "test [PATH...]",
 		Short: "Run the inline tests of packs",
@@ -21,7 +21,7 @@ again in disguise: quoted, by variable, by bash -c, eval and xargs, by absolute 
 Exit status: 0 every test holds, 1 some fail, 2 usage or a pack with errors.`,
 		Example: "  proctor rules test my-pack.yaml\n  proctor rules test --cover --evasions",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			p, err := usablePacks(cmd.ErrOrStderr(), args, false)
+			p, err := usablePacks(cmd.ErrOrStderr(), args, withCore)
 			if err != nil {
 				return err
 			}
@@ -41,6 +41,7 @@ Exit status: 0 every test holds, 1 some fail, 2 usage or a pack with errors.`,
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON document")
+	withCoreFlag(cmd, &withCore)
 	cmd.Flags().BoolVar(&cover, "cover", false, "list the alternatives with the flag tests that hit them")
 	cmd.Flags().BoolVar(&evade, "evasions", false, "list the disguises that are not seen through")
 	return cmd

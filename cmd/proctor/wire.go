@@ -165,11 +165,7 @@ func packsWithCore(paths []string) (*rules.Packs, error) {
 	if len(paths) == 0 {
 		return core, nil
 	}
-	own, problems := rules.Load(paths...)
-	if bad := rules.Errors(problems); len(bad) > 0 {
-		return nil, usage(packErrors(bad))
-	}
-	all, problems := rules.Merge(core, own)
+	all, problems := rules.LoadBeside(core, paths...)
 	if bad := rules.Errors(problems); len(bad) > 0 {
 		return nil, usage(packErrors(bad))
 	}
