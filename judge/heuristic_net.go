@@ -9,7 +9,7 @@ import (
 var (
 	fetchCall = regexp.MustCompile(`(?i)\b(urlopen|urlretrieve|requests\.(get|post|request|session)|httpx\.|aiohttp|http\.get|https?\.request|https\.get|fetch\(|curl|wget|git\s+(clone|fetch|pull|remote add)|gh\s+(pr|api|repo)|open-uri|URI\.open|Net::HTTP|reqwest|LWP::|file_get_contents|load_dataset|snapshot_download|hf_hub_download|/dev/tcp/|/inet/tcp/|socket\.create_connection)`)
 	searchURL = regexp.MustCompile(`(?i)(duckduckgo\.com|google\.[a-z.]+/search|bing\.com/search|search\.brave|kagi\.com|searx|stackoverflow\.com)`)
-	answerURL = regexp.MustCompile(`(?i)(raw\.githubusercontent\.com|codeload\.|/raw/|/archive/|/pull/\d+|/commit/|\.(diff|patch)\b|/blob/|/repos/[^/\s]+/[^/\s]+/(commits|pulls|contents|tarball|zipball))`)
+	answerURL = regexp.MustCompile(`(?i)(raw\.githubusercontent\.com|codeload\.|/raw/|/archive/|/pull/\d+|/commit/|://\S+\.(diff|patch)\b|/blob/|/repos/[^/\s]+/[^/\s]+/(commits|pulls|contents|tarball|zipball))`)
 	gitGetter = map[string]bool{"clone": true, "fetch": true, "pull": true, "ls-remote": true, "remote": true, "submodule": true}
 )
 
@@ -26,6 +26,9 @@ func readFetch(s scene) finding {
 		acts = fetchCall.MatchString(code) || len(s.e.Net.Hosts) > 0
 	}
 	up := s.upstreamIn(low)
+	if s.hit.Kind == "file" && s.e.Test {
+		return isBenign(0.65, "a test that names an address, and fetches nothing until it is run")
+	}
 	if !acts {
 		return isBenign(0.85, "the address is only written down, in text that does not fetch")
 	}
