@@ -67,7 +67,7 @@ func globReach(pat, target string) reach {
 	switch {
 	case len(ps) < len(ts):
 		return reachAbove
-	case bare && len(ps) == len(ts):
+	case bare:
 		return reachStar
 	}
 	return reachDirect

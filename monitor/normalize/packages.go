@@ -20,6 +20,8 @@ func (r *run) packageFacts(i int, args []arg, in val) {
 		manager, rest = "pip", rest[2:]
 	case name == "pip" || strings.HasPrefix(name, "pip3") || strings.HasPrefix(name, "pip2") || name == "pipx":
 		manager = "pip"
+	case name == "uvx":
+		manager, rest = "pip", append([]string{"run"}, rest...)
 	case name == "uv" && len(rest) > 0:
 		manager = "pip"
 		if rest[0] == "pip" || rest[0] == "tool" {
@@ -63,7 +65,7 @@ func fetchVerb(manager string, rest []string) bool {
 	case "npm":
 		return verb == "install" || verb == "i" || verb == "add" || verb == "pack" || verb == "exec" || verb == "x" || verb == "dlx" || verb == "update" || verb == "view"
 	case "go":
-		return verb == "get" || verb == "install" || verb == "mod" && len(rest) > 1 && rest[1] == "download"
+		return verb == "get" || verb == "install" || verb == "run" && len(rest) > 1 && strings.Contains(rest[1], "@") || verb == "mod" && len(rest) > 1 && rest[1] == "download"
 	case "cargo":
 		return verb == "install" || verb == "add" || verb == "fetch" || verb == "download" || verb == "vendor"
 	case "gem":
@@ -92,6 +94,9 @@ func (r *run) packageWords(i int, manager string, rest []string, in val) {
 			r.requirements(i, manager, w[2:], in)
 		case strings.HasPrefix(w, "-Dartifact="):
 			r.addPackage(i, manager, w[len("-Dartifact="):])
+		case (w == "--with" || w == "--from") && j+1 < len(rest) && manager == "pip":
+			j++
+			r.addPackage(i, manager, rest[j])
 		case packageOption(manager, w):
 			j++
 		case strings.HasPrefix(w, "-") || manager == "mvn" || manager == "go" && w == "download":

@@ -2,6 +2,7 @@ package normalize
 
 import (
 	"regexp"
+	"strconv"
 	"strings"
 
 	"proctor/rules"
@@ -18,6 +19,7 @@ func (r *run) script(p, lang, src string, f frame) {
 	src = clip(src, maxContent)
 	fo := &folder{toks: lex(src, lang), lang: lang, cwd: r.st.cwd}
 	lits := fo.literals()
+	lits = append(lits, laced(fo.toks, lits)...)
 	s := rules.Script{Path: p, Lang: lang, Content: rewrite(src, lits)}
 	a := analysis{r: r, f: fo, s: &s, frame: f, lits: lits, src: src}
 	a.paths()
@@ -26,9 +28,61 @@ func (r *run) script(p, lang, src string, f frame) {
 	at := r.addScript(s, f)
 	a.calls()
 	a.shells()
+	a.decoded()
 	if at >= 0 {
 		r.ev.Scripts[at].Writes = s.Writes
 	}
+}
+
+// laced gives texts that hide in a script's constants without being computed in a way that is
+// folded: runs of character codes, and literals that are base64, hex or backwards for a path, a
+// URL or a command.
+func laced(toks []token, lits []literal) []literal {
+	var out []literal
+	add := func(s string, at literal) {
+		if len(out) < 32 && tellTale(s) {
+			out = append(out, literal{value: s, tok: at.tok, next: at.next, start: at.start, end: at.end})
+		}
+	}
+	for _, l := range lits {
+		if len(l.value) < 6 || len(l.value) > 4096 || strings.ContainsAny(l.value, " \n") {
+			continue
+		}
+		if b, ok := unbase64(l.value); ok && len(l.value) >= 8 {
+			add(string(b), l)
+		}
+		if c, ok := decodeText(l.value, "hex"); ok {
+			add(c.s, l)
+		}
+		add(reverse(l.value), l)
+	}
+	var run []byte
+	for i, t := range toks {
+		n, err := strconv.ParseUint(t.text, 0, 8)
+		switch {
+		case t.kind == tokNumber && err == nil && n >= 32 && n < 127:
+			run = append(run, byte(n))
+			continue
+		case t.kind == tokPunct && t.text == "," && len(run) > 0:
+			continue
+		}
+		if len(run) >= 6 {
+			add(string(run), literal{tok: i, next: i, start: t.start, end: t.start})
+		}
+		run = run[:0]
+	}
+	return out
+}
+
+// tellTale tells whether decoded text is something to act on, rather than bytes that happened to
+// decode.
+func tellTale(s string) bool {
+	for i := 0; i < len(s); i++ {
+		if s[i] < 32 && s[i] != '\n' && s[i] != '\t' || s[i] > 126 {
+			return false
+		}
+	}
+	return len(s) > 3 && s[0] == '/' && s[1] != '/' || strings.Contains(s, "://") || strings.HasPrefix(s, "git ") || strings.HasPrefix(s, "cat ")
 }
 
 // addScript adds a script and gives its index; -1 where there is no room.
@@ -425,6 +479,19 @@ func (a *analysis) argv(list []constant, f frame) {
 	}
 	if len(words) > 0 && words[0].s != "" {
 		a.r.simple(words, nil, f, val{})
+	}
+}
+
+// decoded reads commands that were found encoded.
+func (a *analysis) decoded() {
+	via := a.frame.wrapped(a.s.Lang)
+	via.exact, via.span.Exact = false, false
+	for _, l := range a.lits {
+		if strings.HasPrefix(l.value, "git ") || strings.HasPrefix(l.value, "cat ") {
+			if a.src[min(l.start, len(a.src)):min(l.end, len(a.src))] != l.value && !strings.Contains(a.src, l.value) {
+				a.r.source(&unit{src: l.value}, via, val{})
+			}
+		}
 	}
 }
 

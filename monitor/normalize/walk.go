@@ -25,8 +25,17 @@ func (r *run) walks(cmd *rules.Command, args []arg) {
 			skipHidden = false
 		}
 	}
+	dir := r.st.cwd
+	if d, ok := optionValue(args, "-C", "--directory"); ok && cmd.Program == "tar" && !d.opaque {
+		dir = r.abs(d.s)
+		for _, a := range roots {
+			if p := absFrom(dir, a.s); r.hidden(p) {
+				cmd.Hidden = appendNew(cmd.Hidden, p)
+			}
+		}
+	}
 	for _, root := range roots {
-		p := r.follow(r.abs(root.s))
+		p := r.follow(absFrom(dir, root.s))
 		for _, h := range r.hiddenRoots() {
 			if h == p || !under(h, p) || excluded(args, h) || skipHidden && dotBelow(h, p) {
 				continue
