@@ -1,7 +1,6 @@
 package rollouts
 
 import (
-	"fmt"
 	"time"
 
 	"proctor/monitor"
@@ -117,8 +116,4 @@ func override[T int | int64 | float64](to *T, v T) {
 	if v != 0 {
 		*to = v
 	}
-}
-
-func (d *document) String() string {
-	return fmt.Sprintf("rollout %s of task %s", d.View.ID, d.View.TaskID)
 }

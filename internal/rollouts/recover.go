@@ -49,7 +49,11 @@ func (m *Manager) takeUp(ctx context.Context, row *store.Rollout) error {
 	case errors.Is(err, sandbox.ErrGone):
 		dead = &sandbox.DeadError{Class: classInfra, Reason: "its sandbox was gone when the server came back"}
 	case err != nil:
-		return fmt.Errorf("the engine does not answer, and no rollout is given up for that; start it, then the server: %w", err)
+		if _, down := m.opt.Engine.Capabilities(ctx); down != nil || ctx.Err() != nil {
+			return fmt.Errorf("the engine does not answer, and no rollout is given up for that; start it, then the server: %w", err)
+		}
+		// The engine is well and this one box is not: it must not keep the others from going on.
+		dead = &sandbox.DeadError{Class: classInfra, Reason: "its sandbox could not be taken up when the server came back: " + err.Error()}
 	}
 	if sess == nil {
 		sess = goneSession{id: row.Box, engine: m.opt.Engine}

@@ -242,11 +242,40 @@ func TestASandboxThatIsGone(t *testing.T) {
 	}
 }
 
-// downEngine cannot attach.
-type downEngine struct{ sandbox.Engine }
+// downEngine cannot attach; it is well otherwise, or down altogether.
+type downEngine struct {
+	sandbox.Engine
+	well bool
+}
 
 func (downEngine) Attach(context.Context, string) (sandbox.Session, error) {
 	return nil, sandbox.ErrUnavailable
+}
+
+func (d downEngine) Capabilities(ctx context.Context) (sandbox.Capabilities, error) {
+	if !d.well {
+		return sandbox.Capabilities{}, sandbox.ErrUnavailable
+	}
+	return d.Engine.Capabilities(ctx)
+}
+
+func TestOneBoxThatCannotBeTakenUp(t *testing.T) {
+	w := newWorld(t)
+	id := w.create().ID
+	w.cut.kill()
+	opt := w.opt
+	opt.Engine = downEngine{w.engine, true}
+	m, err := Open(context.Background(), opt)
+	if err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "its box is removed", func() bool { return m.find(id) == nil && w.boxes() == 0 })
+	if err := m.Close(false); err != nil {
+		t.Fatal(err)
+	}
+	if v, err := m.Get(context.Background(), id); err != nil || v.FailureClass != classInfra || v.Reward != nil {
+		t.Errorf("%+v, %v", v, err)
+	}
 }
 
 func TestNoRolloutIsGivenUpForAnEngineThatIsDown(t *testing.T) {
@@ -254,7 +283,7 @@ func TestNoRolloutIsGivenUpForAnEngineThatIsDown(t *testing.T) {
 	id := w.create().ID
 	w.cut.kill()
 	opt := w.opt
-	opt.Engine = downEngine{w.engine}
+	opt.Engine = downEngine{w.engine, false}
 	if _, err := Open(context.Background(), opt); !errors.Is(err, sandbox.ErrUnavailable) || !strings.Contains(err.Error(), "start it") {
 		t.Fatalf("%v", err)
 	}

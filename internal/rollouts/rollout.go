@@ -151,10 +151,3 @@ func (r *rollout) letGo() {
 		r.m.opt.Log.Warn("detach from a sandbox", "rollout", r.id, "err", err)
 	}
 }
-
-// waitEvent gives a channel that is closed at the next event, and whether there can be none.
-func (r *rollout) waitEvent() (<-chan struct{}, bool) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.changed, r.over
-}

@@ -28,8 +28,6 @@ type Options struct {
 	// MaxPages bounds the database's size in pages of 4 KiB; 0 means no bound. A write past it
 	// gives ErrFull. For tests of a full disk.
 	MaxPages int
-	// NoLock leaves the data folder unlocked; for tools that only read.
-	NoLock bool
 }
 
 // Store is an open database. Safe for concurrent use. Every write is durable, as the package
@@ -56,13 +54,11 @@ func Open(ctx context.Context, dir string, opts Options) (*Store, error) {
 		return nil, classify("make the data folder", err)
 	}
 	s := &Store{dir: dir, stop: make(chan struct{})}
-	if !opts.NoLock {
-		lock, err := lockFolder(dir)
-		if err != nil {
-			return nil, err
-		}
-		s.lock = lock
+	lock, err := lockFolder(dir)
+	if err != nil {
+		return nil, err
 	}
+	s.lock = lock
 	if err := s.open(ctx, opts); err != nil {
 		return nil, errors.Join(err, s.closeFiles())
 	}
