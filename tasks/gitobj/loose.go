@@ -3,11 +3,12 @@ package gitobj
 import (
 	"bufio"
 	"bytes"
-	"compress/zlib"
 	"fmt"
 	"io"
 	"strconv"
 	"strings"
+
+	"github.com/klauspost/compress/zlib"
 )
 
 // MaxObject bounds one object held in memory, in bytes. git's own hosts refuse files over 100 MB.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"crypto/sha1"
 	"fmt"
+	"io"
 	"strconv"
 	"strings"
 )
@@ -40,7 +41,7 @@ func typeOf(name string) (Type, bool) {
 // Hash gives the id of an object with this content.
 func Hash(t Type, data []byte) ID {
 	h := sha1.New()
-	fmt.Fprintf(h, "%s %d\x00", t, len(data))
+	_, _ = io.WriteString(h, t.String()+" "+strconv.Itoa(len(data))+"\x00")
 	h.Write(data)
 	return ID(h.Sum(nil))
 }

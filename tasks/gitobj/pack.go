@@ -2,13 +2,13 @@ package gitobj
 
 import (
 	"bufio"
-	"bytes"
-	"compress/zlib"
 	"encoding/binary"
 	"fmt"
 	"io"
 	"os"
 	"sort"
+
+	"github.com/klauspost/compress/zlib"
 )
 
 // Pack entry types beside the object types.
@@ -28,6 +28,8 @@ type pack struct {
 	index   *packIndex
 	offsets []int64 // sorted; where entries start
 	cache   *deltaCache
+	in      *bufio.Reader // reused, with z: setting up an inflater costs more than most objects
+	z       io.ReadCloser
 }
 
 // entry is the header of a pack entry.
@@ -149,11 +151,20 @@ func (p *pack) inflate(e entry) ([]byte, error) {
 		return nil, fmt.Errorf("an object of %d bytes is over the limit of %d", e.size, MaxObject)
 	}
 	section := io.NewSectionReader(p.file, e.data, e.end-e.data)
-	z, err := zlib.NewReader(bufio.NewReaderSize(section, int(min(e.end-e.data, 32<<10))))
-	if err != nil {
+	if p.z == nil {
+		p.in = bufio.NewReader(section)
+		z, err := zlib.NewReader(p.in)
+		if err != nil {
+			return nil, err
+		}
+		p.z = z
+		return readExactly(p.z, e.size)
+	}
+	p.in.Reset(section)
+	if err := p.z.(zlib.Resetter).Reset(p.in, nil); err != nil {
 		return nil, err
 	}
-	return readExactly(z, e.size)
+	return readExactly(p.z, e.size)
 }
 
 // raw gives the compressed bytes of an entry as they stand.
@@ -163,8 +174,8 @@ func (p *pack) raw(e entry) ([]byte, error) {
 	return data, err
 }
 
-// at gives the object that starts at offset, its deltas resolved. outside finds bases that a
-// ref-delta names in no pack of its own.
+// at gives the object that starts at offset, its deltas resolved; the content must not be changed.
+// outside finds bases that a ref-delta names in no pack of its own.
 func (p *pack) at(offset int64, outside func(ID) (Type, []byte, error)) (Type, []byte, error) {
 	var deltas [][]byte
 	var places []int64
@@ -210,7 +221,30 @@ func (p *pack) at(offset int64, outside func(ID) (Type, []byte, error)) (Type, [
 		}
 		p.cache.put(places[i], kind, data)
 	}
-	return kind, bytes.Clone(data), nil
+	return kind, data, nil
+}
+
+// kind gives the type of the object that starts at offset, by headers alone.
+func (p *pack) kind(offset int64, outside func(ID) (Type, error)) (Type, error) {
+	for range maxChain {
+		e, err := p.header(offset)
+		if err != nil {
+			return 0, fmt.Errorf("pack %s: %w", p.name, err)
+		}
+		switch e.kind {
+		case ofsDelta:
+			offset = e.base
+		case refDelta:
+			i, ok := p.index.find(e.baseID)
+			if !ok {
+				return outside(e.baseID)
+			}
+			offset = p.index.offset(i)
+		default:
+			return e.kind, nil
+		}
+	}
+	return 0, fmt.Errorf("pack %s: a delta chain is too long", p.name)
 }
 
 // base finds what a delta rests on: a place in this pack, or an object from elsewhere.

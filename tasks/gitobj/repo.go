@@ -7,6 +7,7 @@ import (
 	"os"
 	"path"
 	"regexp"
+	"sort"
 	"strings"
 )
 
@@ -135,8 +136,8 @@ func (r *Repo) ReadFile(name string, limit int64) ([]byte, error) {
 	return readRegular(r.dir, name, limit)
 }
 
-// Get gives an object's type and content, with the content checked against the id. ErrMissing
-// where it is not there.
+// Get gives an object's type and content, with the content checked against the id; it must not be
+// changed. ErrMissing where it is not there.
 func (r *Repo) Get(id ID) (Type, []byte, error) {
 	kind, data, err := r.get(id, 0)
 	if err != nil {
@@ -168,6 +169,68 @@ func (r *Repo) get(id ID, depth int) (Type, []byte, error) {
 		}
 	}
 	return 0, nil, fmt.Errorf("%w: %s", ErrMissing, id)
+}
+
+// Kind gives an object's type without reading its content.
+func (r *Repo) Kind(id ID) (Type, error) { return r.kind(id, 0) }
+
+func (r *Repo) kind(id ID, depth int) (Type, error) {
+	if depth > maxOutside {
+		return 0, fmt.Errorf("object %s: delta bases lead in a circle", id)
+	}
+	for _, s := range r.stores {
+		for _, p := range s.packs {
+			if i, ok := p.index.find(id); ok {
+				return p.kind(p.index.offset(i), func(base ID) (Type, error) { return r.kind(base, depth+1) })
+			}
+		}
+		kind, _, err := s.loose(id)
+		if !errors.Is(err, fs.ErrNotExist) {
+			return kind, err
+		}
+	}
+	return 0, fmt.Errorf("%w: %s", ErrMissing, id)
+}
+
+// Check reads every object but those that skip names, and holds each against its id. Packs are read
+// from front to back, so that the bases of deltas are at hand.
+func (r *Repo) Check(skip func(ID) bool) error {
+	for _, s := range r.stores {
+		for _, p := range s.packs {
+			order := make([]int, p.index.count)
+			for i := range order {
+				order[i] = i
+			}
+			sort.Slice(order, func(a, b int) bool { return p.index.offset(order[a]) < p.index.offset(order[b]) })
+			for _, i := range order {
+				id := p.index.id(i)
+				if skip(id) {
+					continue
+				}
+				kind, data, err := p.at(p.index.offset(i), func(base ID) (Type, []byte, error) { return r.get(base, 1) })
+				if err != nil {
+					return err
+				}
+				if Hash(kind, data) != id {
+					return fmt.Errorf("object %s does not have the content that its id says", id)
+				}
+			}
+		}
+		loose, err := s.looseIDs()
+		if err != nil {
+			return err
+		}
+		for _, id := range loose {
+			kind, data, err := s.loose(id)
+			if err != nil {
+				return err
+			}
+			if Hash(kind, data) != id {
+				return fmt.Errorf("object %s does not have the content that its id says", id)
+			}
+		}
+	}
+	return nil
 }
 
 func loosePath(id ID) string {

@@ -190,9 +190,6 @@ func auditObjects(r *Repo, git *gitobj.Repo) error {
 		if !r.Kept.Has(id) {
 			return leaks("object %s is not in the history of the start commit", id)
 		}
-		if _, _, err := git.Get(id); err != nil {
-			return err
-		}
 	}
 	shallow, err := git.Shallow()
 	if err != nil {
@@ -204,27 +201,31 @@ func auditObjects(r *Repo, git *gitobj.Repo) error {
 		}
 	}
 	base, _ := gitobj.ParseID(r.Base)
-	history, err := git.Reach(base, shallow)
+	history, err := git.Reach(base, shallow) // reads and checks commits and trees
 	if err != nil {
 		return err
 	}
 	tags := 0
 	for _, id := range all.IDs() {
-		if _, ok := history.Objects[id]; !ok {
-			kind, _, err := git.Get(id)
-			if err != nil {
-				return err
-			}
-			if kind != gitobj.Tag {
-				return leaks("object %s cannot be reached from the start commit", id)
-			}
-			tags++
+		if _, ok := history.Objects[id]; ok {
+			continue
 		}
+		kind, err := git.Kind(id)
+		if err != nil {
+			return err
+		}
+		if kind != gitobj.Tag {
+			return leaks("object %s cannot be reached from the start commit", id)
+		}
+		tags++
 	}
 	if len(history.Objects)+tags != r.Kept.Len() {
 		return fmt.Errorf("%d objects are there, where %d belong", len(history.Objects)+tags, r.Kept.Len())
 	}
-	return nil
+	return git.Check(func(id gitobj.ID) bool {
+		kind := history.Objects[id]
+		return kind == gitobj.Commit || kind == gitobj.Tree
+	})
 }
 
 func auditIndex(r *Repo, git *gitobj.Repo) error {

@@ -206,11 +206,15 @@ func (r *Repo) sortObjects(git *gitobj.Repo) error {
 			continue
 		}
 		foreign = append(foreign, id)
-		kind, data, err := git.Get(id)
+		kind, err := git.Kind(id)
 		if err != nil || kind != gitobj.Commit {
 			continue // what is foreign need not be whole
 		}
 		commits++
+		_, data, err := git.Get(id)
+		if err != nil {
+			continue
+		}
 		if c, err := gitobj.ParseCommit(data); err == nil && len(r.Titles) < maxTitles {
 			r.Titles = append(r.Titles, strings.ToValidUTF8(c.Message[:min(len(c.Message), maxTitle)], ""))
 		}
