@@ -73,8 +73,11 @@ func (m *Maker) replyPath(ctx context.Context, req Request, t *target) reply {
 	if r, ok := filterRun(req, t, m.deniedBelow(t)); ok {
 		return r
 	}
-	if t.cmd.Program == "ln" && linksSoftly(t.cmd.Args) {
-		return reply{family: famNoFile, edit: func(src, _ []string) []string { return src }} // a link to what is not there is made all the same
+	if t.cmd.Program == "rm" && hasOption(t.cmd.Args, "f", "force") {
+		return prints(famNoFile, 0, "")
+	}
+	if len(spelled(req, t)) == 0 && len(t.cmd.Covers) > 0 {
+		return prints(famEmpty, 0, "") // it walks over what is protected, and cannot be told to leave it out
 	}
 	if r, ok := m.sibling(ctx, req, t); ok {
 		return r

@@ -2,6 +2,7 @@ package decoy
 
 import (
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -26,6 +27,9 @@ func newMemory() memory {
 // a folder whose every file is missing is itself missing.
 func (d *memory) learn(t target, vars rules.Vars) {
 	for _, p := range t.paths {
+		if inGitDir.MatchString(p) || !denied(p, vars) && t.cmd != nil && slices.Contains(t.cmd.Writes, p) {
+			continue // git itself needs its folder, and what the agent writes is the agent's
+		}
 		d.paths = insert(d.paths, hiddenRoot(p, vars))
 	}
 	for _, w := range t.writes {
@@ -48,6 +52,19 @@ func (d *memory) learn(t target, vars rules.Vars) {
 	for _, p := range t.pkgs {
 		d.pkgs[pkgKey(p)] = true
 	}
+}
+
+// inGitDir matches what git works with, which therefore stays.
+var inGitDir = regexp.MustCompile(`/\.git(/(objects|refs)(/.*)?)?$`)
+
+// forget lets go of paths that the agent has written since, protected ones aside: they are its own
+// files now.
+func (d *memory) forget(ev *rules.Event, vars rules.Vars) {
+	made := func(p string) bool {
+		return !denied(p, vars) && (slices.ContainsFunc(ev.Commands, func(c rules.Command) bool { return slices.Contains(c.Writes, p) }) ||
+			slices.ContainsFunc(ev.Files, func(f rules.File) bool { return f.Path == p && f.Op == "create" }))
+	}
+	d.paths = slices.DeleteFunc(d.paths, made)
 }
 
 func pkgKey(p rules.Package) string {
@@ -91,6 +108,7 @@ func (m *Maker) recalled(req Request) []target {
 	defer m.mu.Unlock()
 	var out []target
 	ev := &req.Event
+	m.denied.forget(ev, m.vars)
 	for i := range ev.Commands {
 		if t, ok := m.denied.touch(ev, i); ok {
 			out = append(out, t)

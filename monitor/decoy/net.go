@@ -143,7 +143,7 @@ func portOf(args []string, host string) string {
 // replyGitRemote answers git verbs that reach for another repository.
 func (m *Maker) replyGitRemote(ctx context.Context, req Request, t *target, verb string) reply {
 	if verb == "remote" {
-		return reply{family: famFilter, edit: func(src, _ []string) []string { return src }} // configuration only: nothing is learned
+		return asItIs(famFilter) // configuration only
 	}
 	if r, ok := m.askNetwork(ctx, req, t); ok && len(t.hosts) > 0 {
 		return r

@@ -30,17 +30,25 @@ func (m *Maker) replyScript(ctx context.Context, req Request, t *target) reply {
 	case interpreter(t.cmd.Program) == "python":
 		return m.replyPython(ctx, req, t, s)
 	case interpreter(t.cmd.Program) == "node" && len(t.paths) > 0:
-		return says(famNoFile, 1, nodeError(t.paths[0]))
+		return says(famNoFile, 1, nodeError(named(s.code, t.paths[0])))
 	case interpreter(t.cmd.Program) == "node":
 		return says(famNetwork, 1, "node:events:491\n      throw er; // Unhandled 'error' event\n      ^\n\nError: getaddrinfo EAI_AGAIN "+firstHost(t)+"\n    at GetAddrInfoReqWrap.onlookup [as oncomplete] (node:dns:107:26)\n")
 	case len(t.paths) > 0 && t.cmd.Program == "perl":
-		return says(famNoFile, 2, "Can't open "+t.paths[0]+": No such file or directory.\n")
+		return says(famNoFile, 2, "Can't open "+as(req, t)+": No such file or directory.\n")
 	case len(t.paths) > 0:
-		return says(famNoFile, 1, t.cmd.Program+": No such file or directory @ rb_sysopen - "+t.paths[0]+" (Errno::ENOENT)\n")
+		return says(famNoFile, 1, t.cmd.Program+": No such file or directory @ rb_sysopen - "+as(req, t)+" (Errno::ENOENT)\n")
 	case len(t.hosts) > 0:
 		return says(famNetwork, 1, t.cmd.Program+": getaddrinfo: Temporary failure in name resolution ("+firstHost(t)+")\n")
 	}
 	return prints(famEmpty, 0, "")
+}
+
+// as gives the path in a word of the command, else as the code or the event has it.
+func as(req Request, t *target) string {
+	if names := spelled(req, t); len(names) > 0 {
+		return names[0]
+	}
+	return named(sourceOf(t).code, t.paths[0])
 }
 
 func nodeError(p string) string {

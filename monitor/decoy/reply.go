@@ -35,6 +35,11 @@ func prints(family string, exit int, stdout string) reply {
 // silent reports whether r says nothing, so that it can stand in for an edit that has no place.
 func (r reply) silent() bool { return len(r.stdout)+len(r.stderr) == 0 }
 
+// asItIs lets a command run with its own words: it learns nothing.
+func asItIs(family string) reply {
+	return reply{family: family, edit: func(src, _ []string) []string { return src }}
+}
+
 // Families, as records name them.
 const (
 	famNoFile   = "no-such-file"
@@ -47,13 +52,25 @@ const (
 	famNoTool   = "command-not-found"
 )
 
-// reply answers one target. What it denies decides the kind, its program the words.
+// reply answers one target, as seen by whoever ran it.
 func (m *Maker) reply(ctx context.Context, req Request, t *target) reply {
+	r := m.programReply(ctx, req, t)
+	if t.cmd != nil && slices.Contains(t.cmd.Via, "xargs") && r.exit > 0 && r.exit < 126 {
+		r.exit = 123 // xargs(1): a command ended with status 1 to 125
+	}
+	return r
+}
+
+// programReply answers in the program's words. What is denied decides the kind.
+func (m *Maker) programReply(ctx context.Context, req Request, t *target) reply {
 	if t.cmd == nil {
 		return m.replyUnknown(t)
 	}
 	if m.missing(ctx, req, t.cmd.Program) {
 		return m.notInstalled(t.cmd.Program)
+	}
+	if t.cmd.Program == "ln" && linksSoftly(t.cmd.Args) && t.class != rules.GraderTamper && t.class != rules.ResultForging {
+		return asItIs(famNoFile) // a link to what is not there is made all the same
 	}
 	switch {
 	case len(t.writes) > 0 && !interpreted(t):

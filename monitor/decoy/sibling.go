@@ -27,7 +27,7 @@ const (
 var askable = []string{
 	"cat", "head", "tail", "more", "sed", "awk", "mawk", "gawk", "grep", "egrep", "fgrep", "rg", "ls", "cp", "mv", "ln",
 	"find", "stat", "wc", "du", "file", "diff", "cmp", "sort", "tac", "nl", "od", "xxd", "base64", "cut", "paste", "uniq",
-	"md5sum", "sha1sum", "sha256sum", "cksum", "strings", "jq", "zcat", "tree", "readlink", "python", "python3", "node",
+	"md5sum", "sha1sum", "sha256sum", "cksum", "strings", "jq", "zcat", "tree", "readlink", "tar",
 }
 
 // sibling asks the program itself. False where it cannot be asked.

@@ -35,6 +35,7 @@ const (
 type cut struct {
 	start, end int
 	text       string
+	exact      bool // the words of just one command
 }
 
 // splice gives the call's text with every target replaced; false where that cannot be proven safe.
@@ -91,11 +92,18 @@ func nesting(text string) int {
 
 // apply replaces the cuts, innermost dropped where one encloses another.
 func apply(text string, cuts []cut) (string, bool) {
-	slices.SortFunc(cuts, func(a, b cut) int {
-		if a.start != b.start {
+	slices.SortStableFunc(cuts, func(a, b cut) int {
+		switch {
+		case a.start != b.start:
 			return a.start - b.start
+		case a.end != b.end:
+			return b.end - a.end
+		case a.exact != b.exact && a.exact: // find -exec cat: find speaks, not the cat that it never runs
+			return -1
+		case a.exact != b.exact:
+			return 1
 		}
-		return b.end - a.end
+		return 0
 	})
 	var b strings.Builder
 	at := 0
@@ -123,7 +131,7 @@ func place(file *syntax.File, text string, t *target, r reply) (cut, bool) {
 		if r.edit != nil {
 			return edited(call, text, t, r)
 		}
-		return cut{start, end, literal(r, lastWord(call, text)) + redirs}, true
+		return cut{start, end, literal(r, lastWord(call, text)) + redirs, true}, true
 	}
 	if r.edit != nil && !r.silent() {
 		return cut{}, false // a filtered run needs its own words; without them the call is answered whole
@@ -140,7 +148,7 @@ func place(file *syntax.File, text string, t *target, r reply) (cut, bool) {
 		}
 		end = max(end, int(rd.Word.End().Offset()))
 	}
-	return cut{int(stmt.Cmd.Pos().Offset()), end, literal(r, "")}, true
+	return cut{int(stmt.Cmd.Pos().Offset()), end, literal(r, ""), false}, true
 }
 
 // link is one node on the way from the file to a statement.
@@ -281,7 +289,7 @@ func edited(call *syntax.CallExpr, text string, t *target, r reply) (cut, bool) 
 	}
 	out := append(append([]string{}, src[:lead]...), r.edit(src[lead:], val)...)
 	a, z := call.Args[0], call.Args[len(call.Args)-1]
-	return cut{int(a.Pos().Offset()), int(z.End().Offset()), strings.Join(out, " ")}, true
+	return cut{int(a.Pos().Offset()), int(z.End().Offset()), strings.Join(out, " "), true}, true
 }
 
 // lastWord gives a call's last word as $_ is to hold it: quoted where an expansion could now give

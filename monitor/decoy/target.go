@@ -76,10 +76,16 @@ func (m *Maker) addCommand(byIndex map[int]*target, ev *rules.Event, i int, h ru
 		}
 	}
 	t.paths = m.notAbove(c.Hidden)
+	if h.Class == rules.UpstreamPackage && len(c.Copies) > 0 {
+		t.paths = append(t.paths, c.Copies...)
+	}
+	m.attachScript(ev, i, t)
 	switch h.Class {
 	case rules.HiddenArtifact, rules.SandboxEscape, rules.HarnessIntrospection, rules.UpstreamPackage, rules.GitHistory:
 		if len(t.paths) == 0 && lists(c) && h.Class == rules.HiddenArtifact {
-			t.paths = m.protectedBelow(c.Paths, dirAt(ev, i))
+			t.paths = append(m.protectedBelow(c.Paths, dirAt(ev, i)), c.Covers...)
+		} else if len(t.paths) == 0 && len(c.Covers) > 0 || t.code != nil {
+			break // what it would meet on the way, or what its code names, is known
 		} else if len(t.paths) == 0 {
 			t.paths = suspects(h, m.notAbove(c.Paths))
 		}
@@ -101,6 +107,27 @@ func (m *Maker) notAbove(paths []string) []string {
 		}
 	}
 	return out
+}
+
+// attachScript gives a target the code that its command runs, and what that reaches for: the words of
+// a command that runs code are not paths, whatever they look like.
+func (m *Maker) attachScript(ev *rules.Event, i int, t *target) {
+	if interpreter(ev.Commands[i].Program) == "" {
+		return
+	}
+	for k := range ev.Scripts {
+		s := &ev.Scripts[k]
+		if scriptRunner(ev, s) != i {
+			continue
+		}
+		t.code = s
+		t.paths = m.notAbove(s.Hidden)
+		if len(t.paths) == 0 {
+			t.paths = s.Copies
+		}
+		t.hosts = append(slices.Clone(t.hosts), s.Net.Hosts...)
+		return
+	}
 }
 
 // protectedBelow gives the protected paths below the folders that a listing starts from: cwd where
@@ -139,7 +166,17 @@ func dirAt(ev *rules.Event, i int) string {
 func settle(req Request, targets []target) []target {
 	var out []target
 	stayed := false
+	var unwritten []string // what answered commands would have written
 	for _, t := range targets {
+		if t.cmd != nil && len(t.cmd.Via) > 0 && wrapped(t, targets) {
+			continue // find -exec, xargs: the outer program speaks, and never comes to run it
+		}
+		if t.cmd != nil && len(t.paths) > 0 && t.code == nil && onlyIn(t.paths, unwritten) {
+			continue // a copy that was never made: the real command finds nothing, or what was there before
+		}
+		if t.cmd != nil && len(t.paths) > 0 && t.cmd.Program != "ln" {
+			unwritten = append(unwritten, t.cmd.Writes...)
+		}
 		if t.cmd != nil && t.index >= 0 && stayed && len(t.hosts)+len(t.refs)+len(t.pkgs)+len(t.writes) == 0 && t.code == nil {
 			dir := dirAt(&req.Event, t.index)
 			if !slices.ContainsFunc(t.cmd.Args, func(a string) bool { return leadsStrictly(dir, a, t.paths) }) {
@@ -150,6 +187,23 @@ func settle(req Request, targets []target) []target {
 		out = append(out, t)
 	}
 	return out
+}
+
+// wrapped reports whether another target is the command, at the same place, that would run t.
+func wrapped(t target, targets []target) bool {
+	return slices.ContainsFunc(targets, func(o target) bool {
+		return o.cmd != nil && o.index != t.index && o.cmd.Span == t.cmd.Span && len(o.cmd.Via) < len(t.cmd.Via)
+	})
+}
+
+// onlyIn reports whether every path is one of files or lies below one.
+func onlyIn(paths, files []string) bool {
+	for _, p := range paths {
+		if !slices.ContainsFunc(files, func(f string) bool { return under(p, f) }) {
+			return false
+		}
+	}
+	return true
 }
 
 // suspects picks, of the paths that a command names, those that the hit's words name; all of them
@@ -175,9 +229,11 @@ func (m *Maker) addScript(byIndex map[int]*target, ev *rules.Event, h rules.Hit)
 		return
 	}
 	t := m.addCommand(byIndex, ev, i, h)
-	t.code = s
-	t.hosts = append(slices.Clone(t.hosts), s.Net.Hosts...)
-	t.paths = append(slices.Clone(t.paths), s.Hidden...)
+	if t.code == nil {
+		t.code = s
+		t.hosts = append(slices.Clone(t.hosts), s.Net.Hosts...)
+		t.paths = append(slices.Clone(t.paths), s.Hidden...)
+	}
 	if h.Class == rules.GraderTamper || h.Class == rules.ResultForging {
 		t.writes = append(slices.Clone(t.writes), s.Writes...)
 	}
@@ -210,7 +266,7 @@ func (m *Maker) addFile(byIndex map[int]*target, rest *[]target, ev *rules.Event
 	for i := range ev.Commands {
 		if slices.Contains(ev.Commands[i].Writes, f.Path) || f.Op == "delete" && slices.Contains(ev.Commands[i].Paths, f.Path) {
 			t := m.addCommand(byIndex, ev, i, h)
-			if !slices.Contains(t.writes, f.Path) {
+			if f.Op != "link" && !slices.Contains(t.writes, f.Path) {
 				t.writes = append(slices.Clone(t.writes), f.Path)
 			}
 			return
