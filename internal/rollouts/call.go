@@ -230,18 +230,16 @@ func (r *rollout) explain(f *flight, err error) error {
 	case errors.Is(err, errPending):
 		cause := r.box.why(f.ordinal)
 		e := asError(CodeEngine, "the sandbox engine does not answer; the same Idempotency-Key gives the call's answer once it does", cause)
-		e.Retry = true
+		r.m.opt.Log.Error("a call is pending", "rollout", r.id, "ordinal", f.ordinal, "err", cause)
+		e.Retry, e.Err = true, nil
 		return e
 	case errors.Is(err, sandbox.ErrStart):
 		return &Error{Code: CodeInvalidCall, Detail: "the command could not be started", Err: err}
 	}
 	e := asError(CodeInternal, "the call could not be made", err)
-	if e.Code == CodeInternal {
-		// The cause may name what the agent must not learn; the log has it.
-		r.m.opt.Log.Error("a call failed", "rollout", r.id, "ordinal", f.ordinal, "err", err)
-		e.Err = nil
-	}
-	return e
+	// The cause may name things of the host, which are not the agent's to know; the log has it.
+	r.m.opt.Log.Error("a call failed", "rollout", r.id, "ordinal", f.ordinal, "err", err)
+	return &Error{Code: e.Code, Detail: e.Detail, Retry: e.Retry, After: e.After}
 }
 
 // stopped says why calls of an ended rollout, or of a Manager that lets go, do not go on.

@@ -243,8 +243,8 @@ func TestAnEngineThatIsOutForAWhile(t *testing.T) {
 	out := func(context.Context, sandbox.Call) error { return fmt.Errorf("%w: no daemon", sandbox.ErrUnavailable) }
 	w.cut.set(out, nil)
 	_, err := w.m.Call(context.Background(), id, bash(t, "k", "echo once"))
-	if e := wantCode(t, err, CodeEngine); !e.Retry || e.After == 0 {
-		t.Errorf("%+v does not ask for a retry", e)
+	if e := wantCode(t, err, CodeEngine); !e.Retry || e.After == 0 || strings.Contains(e.Error(), "no daemon") {
+		t.Errorf("%+v does not ask for a retry, or tells of the host", e)
 	}
 	if rec := w.trajectory(id).Calls[0]; rec.Observation != nil || rec.Error != "" {
 		t.Errorf("the call has an outcome already: %+v", rec)
@@ -298,8 +298,8 @@ func TestAFullDiskLosesNoCall(t *testing.T) {
 			break
 		}
 	}
-	if e := wantCode(t, err, CodeStoreFull); !e.Retry {
-		t.Errorf("%+v does not ask for a retry", e)
+	if e := wantCode(t, err, CodeStoreFull); !e.Retry || strings.Contains(e.Error(), "SQL") {
+		t.Errorf("%+v does not ask for a retry, or tells of the host", e)
 	}
 	tr := w.trajectory(id)
 	whole := 0
