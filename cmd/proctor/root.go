@@ -70,5 +70,6 @@ Exit status: 0 done, 1 what was asked about failed, 2 usage or bad input, 3 infr
 	}
 	root.AddCommand(newVersion(), newRules())
 	root.AddCommand(newDoctor(), newBench(), newServe(), newDemo(), newTasks(), newJudgeCommand())
+	root.AddCommand(newCall(), newRollouts(), newVerdicts(), newConfig())
 	return root
 }
