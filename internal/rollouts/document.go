@@ -1,6 +1,7 @@
 package rollouts
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"time"
@@ -87,13 +88,25 @@ func encodeIntent(rec *monitor.Record) ([]byte, error) {
 		StartedAt: rec.StartedAt, ArgsSHA256: rec.ArgsSHA256,
 	}
 	if rec.Event != nil {
-		event, err := json.Marshal(rec.Event)
+		event, err := encode(rec.Event)
 		if err != nil {
 			return nil, fmt.Errorf("encode event: %w", err)
 		}
 		d.Event = event
 	}
-	return json.Marshal(d)
+	return encode(d)
+}
+
+// encode gives v as JSON without HTML escapes: an agent's arguments must come back byte for byte,
+// since their hash tells a retry from another call.
+func encode(v any) ([]byte, error) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return nil, err
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
 }
 
 func encodeOutcome(rec *monitor.Record, exec *sandbox.ExecResult) ([]byte, error) {
@@ -104,7 +117,7 @@ func encodeOutcome(rec *monitor.Record, exec *sandbox.ExecResult) ([]byte, error
 	if sameObservation(rec.Observation, rec.Original) {
 		d.Same, d.Original = true, nil
 	}
-	return json.Marshal(d)
+	return encode(d)
 }
 
 func sameObservation(a, b *monitor.Observation) bool {

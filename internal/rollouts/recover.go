@@ -144,19 +144,21 @@ func (r *rollout) restore(rec *monitor.Record) error {
 	return nil
 }
 
-// parseAgain gives the call that a record is of.
+// parseAgain gives the call that a record is of. Whether it asked for base64 shows in its hash.
 func parseAgain(rec *monitor.Record) (monitor.Call, error) {
-	for _, encoding := range []string{"", "base64"} {
+	var plain monitor.Call
+	for _, encoding := range []string{"base64", ""} {
 		call, err := monitor.ParseCall(rec.CallID, rec.Key, rec.Name, rec.Arguments, encoding)
 		if err != nil {
 			return monitor.Call{}, fmt.Errorf("call %d: its recorded arguments no longer fit the tool: %w", rec.Ordinal, err)
 		}
 		call.Principal = rec.Principal
-		if encoding != "" || monitor.ArgsSHA256(call) == rec.ArgsSHA256 {
+		if monitor.ArgsSHA256(call) == rec.ArgsSHA256 {
 			return call, nil
 		}
+		plain = call
 	}
-	return monitor.Call{}, nil
+	return plain, nil
 }
 
 // join takes up the calls that the sandbox knows, or that never needed it, in the background; they

@@ -1,8 +1,10 @@
 package rollouts
 
 import (
+	"bytes"
 	"context"
 	"database/sql"
+	"encoding/json"
 	"errors"
 	"path/filepath"
 	"strings"
@@ -82,6 +84,32 @@ func TestACallSurvivesACrashAtEveryPoint(t *testing.T) {
 					}
 				}
 			})
+		}
+	}
+}
+
+// TestACallComesBackAsItWasAsked checks that arguments and encoding survive the store byte for byte.
+func TestACallComesBackAsItWasAsked(t *testing.T) {
+	for _, encoding := range []string{"", "base64"} {
+		g := hold()
+		w := newWorld(t)
+		w.engine.OnDo = g.answer
+		id := w.create().ID
+		arguments := json.RawMessage("{ \"command\": \"wait <a >b && c \u2028 \\u003e \\ud800\", \"timeout_s\": 3.0 }")
+		call, err := monitor.ParseCall("", "k", "bash", arguments, encoding)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = w.later(id, call)
+		<-g.started
+		w.crash()
+		close(g.release)
+		obs := w.do(id, call)
+		if obs.Output != "run 1\n" || (obs.Base64 != nil) != (encoding == "base64") {
+			t.Errorf("encoding %q: %+v", encoding, obs)
+		}
+		if rec := w.trajectory(id).Calls[0]; !bytes.Equal(rec.Arguments, call.Arguments) {
+			t.Errorf("recorded %s, asked %s", rec.Arguments, call.Arguments)
 		}
 	}
 }
