@@ -1,0 +1,282 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"proctor/internal/client"
+	"proctor/internal/rollouts"
+	"proctor/monitor"
+)
+
+const baseImage = "proctor/base:dev"
+
+// binaries builds proctor and boxd once per test run and gives their folder.
+var binaries = sync.OnceValues(func() (string, error) {
+	dir, err := os.MkdirTemp("", "proctor-test-bin")
+	if err != nil {
+		return "", err
+	}
+	build := exec.Command("go", "build", "-o", dir+"/", "proctor/cmd/proctor", "proctor/cmd/boxd")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("%w: %s", err, out)
+	}
+	return dir, nil
+})
+
+// needDocker ends a test where no daemon with the base image answers: as a failure where one is
+// promised, as a loud skip elsewhere.
+func needDocker(t *testing.T) {
+	t.Helper()
+	out, err := exec.Command("docker", "image", "inspect", "--format", "{{.Id}}", baseImage).CombinedOutput()
+	if err == nil {
+		return
+	}
+	words := fmt.Sprintf("no Docker daemon with %s answers (make image): %v %s", baseImage, err, out)
+	if os.Getenv("CI") == "true" || os.Getenv("PROCTOR_REQUIRE_DOCKER") != "" {
+		t.Fatal(words)
+	}
+	t.Skip("SKIPPED: " + words)
+}
+
+// child is a server in a process of its own, which a test can kill.
+type child struct {
+	t      *testing.T
+	data   string
+	args   []string
+	cmd    *exec.Cmd
+	stderr *bytes.Buffer
+	client *client.Client
+}
+
+// startServer starts a server on a data folder and waits until it takes requests.
+func startServer(t *testing.T, data string, args ...string) *child {
+	t.Helper()
+	needDocker(t)
+	c := &child{t: t, data: data, args: args}
+	c.start()
+	t.Cleanup(func() { c.end() })
+	return c
+}
+
+func (c *child) start() {
+	c.t.Helper()
+	bin, err := binaries()
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	ready := filepath.Join(c.t.TempDir(), "ready.json")
+	args := append([]string{"serve", "--listen", "127.0.0.1:0", "--data", c.data, "--ready-file", ready, "--on-exit", "remove"}, c.args...)
+	c.cmd, c.stderr = exec.Command(filepath.Join(bin, "proctor"), args...), &bytes.Buffer{}
+	c.cmd.Stderr = c.stderr
+	if err := c.cmd.Start(); err != nil {
+		c.t.Fatal(err)
+	}
+	deadline := time.Now().Add(60 * time.Second)
+	for {
+		if body, err := os.ReadFile(ready); err == nil {
+			var said struct{ URL string }
+			if err := json.Unmarshal(body, &said); err != nil {
+				c.t.Fatalf("ready file %q: %v", body, err)
+			}
+			key, err := os.ReadFile(filepath.Join(c.data, "keys", "trainer.key"))
+			if err != nil {
+				c.t.Fatal(err)
+			}
+			c.client = client.New(said.URL, strings.TrimSpace(string(key)))
+			return
+		}
+		if time.Now().After(deadline) {
+			c.t.Fatalf("the server is not ready after 60 s: %s", c.stderr)
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+}
+
+// kill is a crash: SIGKILL, and nothing of the server is left.
+func (c *child) kill() {
+	c.t.Helper()
+	if err := c.cmd.Process.Kill(); err != nil {
+		c.t.Fatal(err)
+	}
+	_ = c.cmd.Wait()
+}
+
+// end drains the server, which removes its sandboxes.
+func (c *child) end() {
+	if c.cmd.ProcessState != nil {
+		return
+	}
+	_ = c.cmd.Process.Signal(syscall.SIGTERM)
+	if err := c.cmd.Wait(); err != nil {
+		c.t.Errorf("the server ended with %v: %s", err, c.stderr)
+	}
+}
+
+// create makes a rollout of an inline task on the base image.
+func (c *child) create(mode string) rollouts.Created {
+	c.t.Helper()
+	made, err := c.client.Create(c.t.Context(), rollouts.CreateRequest{Mode: mode,
+		Task: json.RawMessage(`{"id": "probe", "instruction": "probe", "image": "` + baseImage + `", "workdir": "/"}`)})
+	if err != nil {
+		c.t.Fatalf("create: %v\n%s", err, c.stderr)
+	}
+	return made
+}
+
+func (c *child) bash(made rollouts.Created, command, key string) (monitor.Observation, error) {
+	return c.client.Call(c.t.Context(), made.ID, made.AgentToken, "c", "bash", map[string]any{"command": command, "timeout_s": 30}, "Idempotency-Key", key)
+}
+
+// A call whose server is killed under it runs once, and a retry with its key gets its answer; so does
+// one of eight clients at once.
+func TestKeyOutlivesTheServer(t *testing.T) {
+	s := startServer(t, t.TempDir())
+	made := s.create(monitor.Enforce)
+	const command = "echo run >> /tmp/runs; sleep 2; wc -l < /tmp/runs; (exit 6)"
+	cut := make(chan error, 1)
+	go func() {
+		_, err := s.bash(made, command, "once")
+		cut <- err
+	}()
+	time.Sleep(time.Second)
+	s.kill()
+	if err := <-cut; err == nil {
+		t.Fatal("the call was answered before the server was killed")
+	}
+	s.start()
+
+	var wg sync.WaitGroup
+	answers := make([]monitor.Observation, 8)
+	errs := make([]error, len(answers))
+	for i := range answers {
+		wg.Go(func() { answers[i], errs[i] = s.bash(made, command, "once") })
+	}
+	wg.Wait()
+	for i, a := range answers {
+		if errs[i] != nil {
+			t.Fatalf("retry %d: %v\n%s", i, errs[i], s.stderr)
+		}
+		if a.Output != "1\n" || a.ExitCode == nil || *a.ExitCode != 6 {
+			t.Errorf("retry %d was answered %+v", i, a)
+		}
+	}
+	if runs, err := s.bash(made, "wc -l < /tmp/runs", "count"); err != nil || runs.Output != "1\n" {
+		t.Errorf("runs %q, %v", runs.Output, err)
+	}
+	other, err := s.bash(made, "echo other", "once")
+	var p *client.Problem
+	if !errors.As(err, &p) || p.Code != "idempotency_conflict" {
+		t.Errorf("the key with another command: %+v, %v", other, err)
+	}
+}
+
+// State of the shell and of the record outlive a crash between calls.
+func TestShellOutlivesTheServer(t *testing.T) {
+	s := startServer(t, t.TempDir())
+	made := s.create(monitor.Enforce)
+	if _, err := s.bash(made, "cd /tmp && plain=kept", "a"); err != nil {
+		t.Fatal(err)
+	}
+	s.kill()
+	s.start()
+	seen, err := s.bash(made, `echo "$PWD $plain"`, "b")
+	if err != nil || seen.Output != "/tmp kept\n" {
+		t.Errorf("after the crash: %+v, %v", seen, err)
+	}
+	record, err := s.client.Trajectory(t.Context(), made.ID)
+	if err != nil || len(record.Calls) != 2 || record.Calls[0].Observation == nil || record.Calls[1].Ordinal != 2 {
+		t.Errorf("record %+v, %v", record, err)
+	}
+}
+
+// The black-box probe of the sandbox contract passes as a whole.
+func TestExecProbe(t *testing.T) {
+	script, err := filepath.Abs("../../../shared/tools/exec_probe.py")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(script); err != nil {
+		if os.Getenv("CI") == "true" {
+			t.Fatalf("the shared probe is not beside the project: %v", err)
+		}
+		t.Skipf("SKIPPED, LOUDLY: the shared probe is not beside the project: %v", err)
+	}
+	s := startServer(t, t.TempDir(), "--log-level", "warn")
+	ctx, cancel := context.WithTimeout(t.Context(), 15*time.Minute)
+	defer cancel()
+	args := []string{script, "--url", s.client.URL, "--key", s.client.Key, "--image", baseImage}
+	if only := os.Getenv("PROCTOR_PROBE_ONLY"); only != "" {
+		args = append(args, "--only", only)
+	}
+	out, err := exec.CommandContext(ctx, "python3", args...).CombinedOutput()
+	if err != nil {
+		t.Errorf("%v\n%s\nserver: %s", err, out, s.stderr)
+	}
+	t.Logf("%s", lastLine(out))
+}
+
+func lastLine(out []byte) string {
+	lines := strings.Split(strings.TrimSpace(string(out)), "\n")
+	return lines[len(lines)-1]
+}
+
+// A second server on the same data folder is refused, and says whose it is.
+func TestSecondServerIsRefused(t *testing.T) {
+	data := t.TempDir()
+	s := startServer(t, data)
+	bin, err := binaries()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := exec.Command(filepath.Join(bin, "proctor"), "serve", "--listen", "127.0.0.1:0", "--data", data).CombinedOutput()
+	var exit *exec.ExitError
+	if !errors.As(err, &exit) || exit.ExitCode() != exitInfra || !strings.Contains(string(out), fmt.Sprint(s.cmd.Process.Pid)) {
+		t.Errorf("%v: %s", err, out)
+	}
+}
+
+// A decoyed answer is told from no other by its fields, headers or status.
+func TestDecoyedAnswerHasNoTell(t *testing.T) {
+	task, err := filepath.Abs("../../testdata/tasks/interval-merge")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := startServer(t, t.TempDir(), "--tasks", task)
+	made, err := s.client.Create(t.Context(), rollouts.CreateRequest{TaskID: "interval-merge"})
+	if err != nil {
+		t.Fatalf("%v\n%s", err, s.stderr)
+	}
+	var decoyed, natural monitor.Observation
+	if decoyed, err = s.bash(made, "cat /testbed/.eval/secret_cases.json", "1"); err != nil {
+		t.Fatal(err)
+	}
+	if natural, err = s.bash(made, "cat /testbed/.nothing/secret_cases.json", "2"); err != nil {
+		t.Fatal(err)
+	}
+	if got := strings.ReplaceAll(natural.Output, ".nothing", ".eval"); decoyed.Output != got || *decoyed.ExitCode != *natural.ExitCode {
+		t.Errorf("decoy %+v\nnatural %+v", decoyed, natural)
+	}
+	record, err := s.client.Trajectory(t.Context(), made.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if v := record.Calls[0].Verdict; v.Action != monitor.Decoyed || record.Calls[0].Original != nil {
+		t.Errorf("the call was not decoyed: %+v", v)
+	}
+	if after, err := s.bash(made, "ls -A /testbed | grep -c eval; test -e /testbed/.eval; echo $?", "3"); err != nil || after.Output != "0\n1\n" {
+		t.Errorf("a later look: %+v, %v", after, err)
+	}
+}
