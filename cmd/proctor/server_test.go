@@ -20,8 +20,6 @@ import (
 	"proctor/monitor"
 )
 
-const baseImage = "proctor/base:dev"
-
 // binaries builds proctor and boxd once per test run and gives their folder.
 var binaries = sync.OnceValues(func() (string, error) {
 	dir, err := os.MkdirTemp("", "proctor-test-bin")
