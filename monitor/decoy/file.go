@@ -70,8 +70,15 @@ var wordings = map[string]struct {
 
 // replyPath answers a command that reaches for a path that is not to be there.
 func (m *Maker) replyPath(ctx context.Context, req Request, t *target) reply {
-	if r, ok := filterRun(req, t, m.deniedBelow(t)); ok {
-		return r
+	denied := m.deniedBelow(t)
+	if r, ok := filterRun(req, t, denied); ok {
+		if m.knowsOptions(ctx, t.cmd.Program) {
+			return r
+		}
+		return m.filterOutput(ctx, req, t, denied)
+	}
+	if t.cmd.Program == "rm" && !slices.ContainsFunc(spelled(req, t), func(n string) bool { return m.isProtected(req, t, n) }) {
+		return asItIs(famNoFile) // a link of the agent's own: what it leads to stays
 	}
 	if t.cmd.Program == "rm" && hasOption(t.cmd.Args, "f", "force") {
 		return prints(famNoFile, 0, "")
@@ -83,6 +90,14 @@ func (m *Maker) replyPath(ctx context.Context, req Request, t *target) reply {
 		return r
 	}
 	return m.templatePath(req, t)
+}
+
+// isProtected reports whether a word, links aside, is one of the task's protected paths.
+func (m *Maker) isProtected(req Request, t *target, word string) bool {
+	if !path.IsAbs(word) {
+		word = path.Join(dirAt(&req.Event, t.index), word)
+	}
+	return denied(word, m.vars)
 }
 
 // templatePath words it from the table.

@@ -1,11 +1,14 @@
 package decoy
 
 import (
+	"bytes"
+	"context"
 	"path"
 	"slices"
 	"strings"
 
 	"proctor/rules"
+	"proctor/sandbox"
 )
 
 // listing are programs that show what lies below a folder.
@@ -193,4 +196,51 @@ func findPattern(root, cwd, p string) (string, bool) {
 	}
 	rel := strings.TrimPrefix(strings.TrimPrefix(clean(p), path.Clean(abs)), "/")
 	return escapeGlob(strings.TrimSuffix(root, "/")) + "/" + escapeGlob(rel), true
+}
+
+// knowsOptions reports whether a program has the options that filterRun needs. GNU's have them,
+// busybox's do not, and an option that is refused would tell.
+func (m *Maker) knowsOptions(ctx context.Context, program string) bool {
+	if m.run == nil || !slices.Contains([]string{"ls", "du", "tar", "grep", "egrep", "fgrep"}, program) {
+		return true
+	}
+	m.mu.Lock()
+	known, asked := m.gnu[program]
+	m.mu.Unlock()
+	if asked {
+		return known
+	}
+	r, err := m.run(ctx, sandbox.Exec{Argv: []string{program, "--version"}, Timeout: probeTimeout, Limit: 4096})
+	known = err == nil && r.Exit != nil && *r.Exit == 0 && bytes.Contains(r.Stdout, []byte("GNU"))
+	m.mu.Lock()
+	m.gnu[program] = known
+	m.mu.Unlock()
+	return known
+}
+
+// filterOutput runs a listing outside the agent's shell and leaves out the lines that name what is
+// protected.
+func (m *Maker) filterOutput(ctx context.Context, req Request, t *target, denied []string) reply {
+	r, ok := m.ask(ctx, dirAt(&req.Event, t.index), words(t), probeTimeout, nil)
+	if !ok || t.cmd.Opaque {
+		return prints(famEmpty, 0, "")
+	}
+	r.family = famFilter
+	r.stdout, r.stderr = withoutLines(r.stdout, denied), withoutLines(r.stderr, denied)
+	if len(r.stdout) == 0 && strings.HasSuffix(t.cmd.Program, "grep") && r.exit == 0 {
+		r.exit = 1 // nothing matched after all
+	}
+	return r
+}
+
+// withoutLines drops the lines in which the last part of a denied path stands as a name.
+func withoutLines(out []byte, denied []string) []byte {
+	var kept []byte
+	for _, line := range bytes.SplitAfter(out, []byte("\n")) {
+		fields := strings.FieldsFunc(string(line), func(r rune) bool { return strings.ContainsRune("/ :\t\n*@|", r) })
+		if !slices.ContainsFunc(denied, func(p string) bool { return slices.Contains(fields, path.Base(p)) }) {
+			kept = append(kept, line...)
+		}
+	}
+	return kept
 }

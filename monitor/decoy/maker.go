@@ -29,7 +29,8 @@ type Maker struct {
 	mu     sync.Mutex
 	rand   *rand.Rand
 	denied memory
-	traced bool // the shell may show commands as they are run: nothing may be spliced any more
+	gnu    map[string]bool // which programs know the long options of GNU
+	traced bool            // the shell may show commands as they are run: nothing may be spliced any more
 }
 
 // New gives a Maker with an empty memory.
@@ -37,7 +38,7 @@ func New(o Options) *Maker {
 	if o.Rand == nil {
 		o.Rand = rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64()))
 	}
-	return &Maker{vars: o.Vars, run: o.Run, rand: o.Rand, denied: newMemory()}
+	return &Maker{vars: o.Vars, run: o.Run, rand: o.Rand, denied: newMemory(), gnu: map[string]bool{}}
 }
 
 // Answer gives what to show for a blocked call, and remembers what it denies. The same request

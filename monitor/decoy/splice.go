@@ -1,6 +1,7 @@
 package decoy
 
 import (
+	"path"
 	"slices"
 	"strings"
 
@@ -126,7 +127,7 @@ func place(file *syntax.File, text string, t *target, r reply) (cut, bool) {
 	if len(chain) == 0 {
 		return cut{}, false
 	}
-	if stmt, call, ok := exact(chain, t.cmd.Span); ok {
+	if stmt, call, ok := exact(chain, t); ok {
 		start, end, redirs := extent(stmt, call, text, r.drops)
 		if r.edit != nil {
 			return edited(call, text, t, r)
@@ -135,6 +136,9 @@ func place(file *syntax.File, text string, t *target, r reply) (cut, bool) {
 	}
 	if r.edit != nil && !r.silent() {
 		return cut{}, false // a filtered run needs its own words; without them the call is answered whole
+	}
+	if c, ok := inside(chain, text, t, r); ok {
+		return c, true
 	}
 	// The smallest statement around it that can be cut whole.
 	stmt := enclosing(chain)
@@ -199,14 +203,17 @@ func links(stack []syntax.Node) []link {
 }
 
 // exact gives the statement and call whose words are just the span's, where it may be cut.
-func exact(chain []link, span rules.Span) (*syntax.Stmt, *syntax.CallExpr, bool) {
-	l := chain[len(chain)-1]
+func exact(chain []link, t *target) (*syntax.Stmt, *syntax.CallExpr, bool) {
+	l, span := chain[len(chain)-1], t.cmd.Span
 	call, ok := l.stmt.Cmd.(*syntax.CallExpr)
 	if !ok || !span.Exact || l.opaque || len(call.Args) == 0 || l.stmt.Coprocess {
 		return nil, nil, false
 	}
 	if s := int(call.Pos().Offset()); s != span.Start && int(l.stmt.Pos().Offset()) != span.Start && int(call.Args[0].Pos().Offset()) != span.Start {
 		return nil, nil, false
+	}
+	if !names(call, t.cmd.Program) {
+		return nil, nil, false // eval, bash -c: the words hold the command's text, and are not its words
 	}
 	for _, w := range call.Args {
 		if acts(w) || l.varies && !still(w) {
@@ -219,6 +226,20 @@ func exact(chain []link, span rules.Span) (*syntax.Stmt, *syntax.CallExpr, bool)
 		}
 	}
 	return l.stmt, call, true
+}
+
+// names reports whether one of a call's words is program, or the first is not literal.
+func names(call *syntax.CallExpr, program string) bool {
+	for i, w := range call.Args {
+		lit := strings.ReplaceAll(w.Lit(), `\`, "")
+		if s, ok := literalWord(w); ok {
+			lit = s
+		}
+		if path.Base(lit) == program || lit == program || i == 0 && lit == "" {
+			return true
+		}
+	}
+	return false
 }
 
 // acts reports whether expanding w does something: runs a command, assigns, counts.
