@@ -75,7 +75,7 @@ func (p *Preparer) prepare(ctx context.Context, task *Task, hardening bool) (*Pr
 		return nil, err
 	}
 	defer unlock()
-	rec, err := p.lookup(ctx, key)
+	rec, err := p.lookup(ctx, task, key)
 	if err != nil {
 		return nil, err
 	}
@@ -121,18 +121,18 @@ func (pr *Prepared) Verify(ctx context.Context, sess sandbox.Session) error {
 // make hardens the raw image, or only looks at it, and keeps the result.
 func (p *Preparer) make(ctx context.Context, task *Task, raw sandbox.Image, key string, hardening bool) (*record, error) {
 	started := time.Now()
+	p.sweep()
 	scratch, err := os.MkdirTemp(p.Dir, "scratch-")
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = os.RemoveAll(scratch) }()
-	about := harden.Task{Workdir: task.Workdir, Hidden: task.HiddenPaths, Solved: solvedFiles(task)}
 	rec := &record{Hardened: hardening, Image: raw, Raw: raw}
 	if hardening {
-		err = p.hardenImage(ctx, task, about, rec, key, scratch)
+		err = p.hardenImage(ctx, task, rec, key, scratch)
 	} else {
 		err = p.withBox(ctx, task, raw.Ref, "none", func(box sandbox.Session) error {
-			found, err := harden.Look(ctx, box, about, scratch)
+			found, err := harden.Look(ctx, box, aboutOf(task), scratch)
 			rec.take(found)
 			return err
 		})
@@ -147,9 +147,9 @@ func (p *Preparer) make(ctx context.Context, task *Task, raw sandbox.Image, key 
 	return rec, nil
 }
 
-func (p *Preparer) hardenImage(ctx context.Context, task *Task, about harden.Task, rec *record, key, scratch string) error {
+func (p *Preparer) hardenImage(ctx context.Context, task *Task, rec *record, key, scratch string) error {
 	err := p.withBox(ctx, task, rec.Raw.Ref, "none", func(box sandbox.Session) error {
-		found, err := harden.Run(ctx, box, about, scratch)
+		found, err := harden.Run(ctx, box, aboutOf(task), scratch)
 		if err != nil {
 			return err
 		}
@@ -160,9 +160,19 @@ func (p *Preparer) hardenImage(ctx context.Context, task *Task, about harden.Tas
 	if err != nil {
 		return err
 	}
-	// The proof is made on a sandbox of the image itself, not on the one that was hardened.
+	return p.audit(ctx, task, rec)
+}
+
+// audit proves that the record's image is clean, on a sandbox of the image itself and not on the one
+// that was hardened, and takes the manifest.
+func (p *Preparer) audit(ctx context.Context, task *Task, rec *record) error {
+	scratch, err := os.MkdirTemp(p.Dir, "scratch-")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = os.RemoveAll(scratch) }()
 	return p.withBox(ctx, task, rec.Image.Ref, "none", func(box sandbox.Session) error {
-		manifest, err := harden.Audit(ctx, box, about, rec.Repos, filepath.Join(scratch, "audit"))
+		manifest, err := harden.Audit(ctx, box, aboutOf(task), rec.Repos, scratch)
 		if err != nil {
 			return err
 		}
@@ -170,6 +180,25 @@ func (p *Preparer) hardenImage(ctx context.Context, task *Task, about harden.Tas
 		rec.renameGit()
 		return nil
 	})
+}
+
+// leftoverAge is when a folder that a crash left in Dir is taken for one: no preparation runs so long.
+const leftoverAge = 24 * time.Hour
+
+// sweep removes what crashes left in Dir.
+func (p *Preparer) sweep() {
+	for _, pattern := range []string{"scratch-*", "new-*"} {
+		found, _ := filepath.Glob(filepath.Join(p.Dir, pattern)) // fails for a broken pattern only
+		for _, dir := range found {
+			if info, err := os.Stat(dir); err == nil && time.Since(info.ModTime()) > leftoverAge {
+				_ = os.RemoveAll(dir)
+			}
+		}
+	}
+}
+
+func aboutOf(task *Task) harden.Task {
+	return harden.Task{Workdir: task.Workdir, Hidden: task.HiddenPaths, Solved: solvedFiles(task)}
 }
 
 // withBox runs use in a sandbox of image, and removes it whatever happens.

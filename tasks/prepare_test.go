@@ -150,6 +150,25 @@ func TestPrepareRawIsUntouched(t *testing.T) {
 	}
 }
 
+func TestPrepareSweepsLeftovers(t *testing.T) {
+	l := newPrepareLab(t)
+	old, young := filepath.Join(l.preparer.Dir, "scratch-1"), filepath.Join(l.preparer.Dir, "scratch-2")
+	for _, dir := range []string{old, young} {
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	then := time.Now().Add(-2 * leftoverAge)
+	if err := os.Chtimes(old, then, then); err != nil {
+		t.Fatal(err)
+	}
+	l.prepare(true)
+	left, err := filepath.Glob(filepath.Join(l.preparer.Dir, "scratch-*"))
+	if err != nil || len(left) != 1 || left[0] != young {
+		t.Errorf("left are %v, %v", left, err)
+	}
+}
+
 func TestPrepareIsCached(t *testing.T) {
 	l := newPrepareLab(t)
 	first := l.prepare(true)
@@ -215,6 +234,31 @@ func TestPrepareMakesAgain(t *testing.T) {
 				t.Error(err)
 			}
 		})
+	}
+}
+
+// TestPrepareAdopts has two data folders on one engine: each takes up the image that the other made
+// under the same name, and neither makes the other's work void.
+func TestPrepareAdopts(t *testing.T) {
+	l := newPrepareLab(t)
+	first := l.prepare(true)
+	other := &Preparer{Engine: l.engine, Dir: filepath.Join(t.TempDir(), "other")}
+	theirs, err := other.Prepare(context.Background(), l.task, true)
+	if err != nil || theirs.Image.Ref != first.Image.Ref || theirs.Image.Digest == first.Image.Digest {
+		t.Fatalf("%+v, %v", theirs, err)
+	}
+	made := l.created.Load()
+	again := l.prepare(true)
+	if again.Image.Digest != theirs.Image.Digest || l.created.Load() != made+1 { // audited once
+		t.Errorf("image %s after %d sandboxes", again.Image.Digest, l.created.Load()-made)
+	}
+	if err := again.Verify(context.Background(), l.start(again)); err != nil {
+		t.Error(err)
+	}
+	made = l.created.Load()
+	l.prepare(true)
+	if _, err := other.Prepare(context.Background(), l.task, true); err != nil || l.created.Load() != made {
+		t.Errorf("the folders undo each other: %v", err)
 	}
 }
 

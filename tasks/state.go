@@ -84,7 +84,7 @@ func (r *record) atStart(name string) bool {
 
 // renameGit puts the names of the hardened git directories in the place of the old ones.
 func (r *record) renameGit() {
-	kept := r.names[:0]
+	kept := make([]string, 0, len(r.names)) // not in place: an adopted record shares names with the old one
 	for _, name := range r.names {
 		inside := false
 		for _, d := range r.Manifest.Dirs {
@@ -106,7 +106,7 @@ func (r *record) renameGit() {
 var keyForm = regexp.MustCompile(`^[0-9a-f]{64}$`)
 
 // lookup gives the record of a key where both it and its image are there; nil where not.
-func (p *Preparer) lookup(ctx context.Context, key string) (*record, error) {
+func (p *Preparer) lookup(ctx context.Context, task *Task, key string) (*record, error) {
 	rec, err := p.read(key)
 	if err != nil {
 		if !errors.Is(err, fs.ErrNotExist) {
@@ -121,11 +121,30 @@ func (p *Preparer) lookup(ctx context.Context, key string) (*record, error) {
 	if err != nil {
 		return nil, err
 	}
-	if img.Digest != rec.Image.Digest {
-		p.log().Warn("a kept image was replaced; it is made again", "image", rec.Image.Ref)
+	if img.Digest == rec.Image.Digest {
+		return rec, nil
+	}
+	return p.adopt(ctx, task, key, rec, img)
+}
+
+// adopt takes up an image that stands under the kept one's name: another data folder on this engine
+// prepared the same task. It is audited as if it were new; nil where it does not hold, and is made
+// again.
+func (p *Preparer) adopt(ctx context.Context, task *Task, key string, rec *record, img sandbox.Image) (*record, error) {
+	if !rec.Hardened {
 		return nil, nil
 	}
-	return rec, nil
+	adopted := *rec
+	adopted.Image = img
+	err := p.audit(ctx, task, &adopted)
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	if err != nil {
+		p.log().Warn("a kept image was replaced by one that does not hold; it is made again", "image", img.Ref, "error", err)
+		return nil, nil
+	}
+	return &adopted, p.keep(key, &adopted)
 }
 
 func (p *Preparer) read(key string) (*record, error) {
