@@ -53,6 +53,22 @@ if [ -n "$missing" ]; then
 	install || { apt-get update -qq >"$log.apt" 2>&1 && install; } || die "apt-get could not install $missing; see $log.apt"
 fi
 
+# mount_cgroups: without an init system nobody may have mounted the control groups that dockerd needs. Takes
+# version 2 where the kernel keeps the controllers there, else version 1, one hierarchy a controller.
+mount_cgroups() {
+	grep -qE '^[^ ]+ [^ ]+ cgroup2? ' /proc/mounts && return 0
+	say "mounting control groups"
+	if mount -t cgroup2 none /sys/fs/cgroup 2>/dev/null; then
+		grep -qw memory /sys/fs/cgroup/cgroup.controllers && return 0
+		umount /sys/fs/cgroup
+	fi
+	mount -t tmpfs -o mode=755 cgroup /sys/fs/cgroup || die "the control groups cannot be mounted; a container needs to be privileged for that"
+	for controller in $(awk '!/^#/ && $4 == 1 { print $1 }' /proc/cgroups); do
+		mkdir -p "/sys/fs/cgroup/$controller"
+		mount -t cgroup -o "$controller" cgroup "/sys/fs/cgroup/$controller" || rmdir "/sys/fs/cgroup/$controller"
+	done
+}
+
 # A service manager that runs is asked first; otherwise we start the daemon ourselves.
 if [ -d /run/systemd/system ] && systemctl start docker >/dev/null 2>&1; then
 	say "started by systemd"
@@ -60,15 +76,19 @@ elif ! pgrep -x dockerd >/dev/null 2>&1; then
 	# A pid file of a daemon that is gone keeps a new one from starting.
 	rm -f /var/run/docker.pid
 	say "starting dockerd; its log is $log"
-	nohup setsid dockerd >>"$log" 2>&1 9>&- </dev/null &
+	mount_cgroups
+	nohup dockerd >>"$log" 2>&1 9>&- </dev/null &
+	daemon=$!
 fi
 
-tries=0
+ends=$(($(date +%s) + 90))
 until answers; do
-	tries=$((tries + 1))
-	if [ "$tries" -ge 120 ]; then
+	why=""
+	[ "$(date +%s)" -lt "$ends" ] || why="does not answer after 90 seconds"
+	[ -z "${daemon:-}" ] || kill -0 "$daemon" 2>/dev/null || why="ended at once"
+	if [ -n "$why" ]; then
 		tail -n 5 "$log" >&2 2>/dev/null || true
-		die "dockerd does not answer after 60 seconds; the end of its log is above, the whole is $log"
+		die "dockerd $why; the end of its log is above, the whole is $log"
 	fi
 	sleep 0.5
 done
