@@ -191,6 +191,9 @@ func (f *folder) items(i int, end string) (constant, int, bool) {
 // name folds a variable that holds a constant or a call of a function that makes one.
 func (f *folder) name(i int) (constant, int, bool) {
 	full, j := f.dotted(i)
+	if full == "__import__" && f.is(j, "(") && f.at(j+1).kind == tokString && f.is(j+2, ")") && f.is(j+3, ".") {
+		full, j = f.dotted(j + 4)
+	}
 	if !f.is(j, "(") {
 		if c, ok := f.vars[f.at(i).text]; ok {
 			return c, i + 1, true
@@ -624,7 +627,7 @@ func (f *folder) literals() []literal {
 			i = f.valueAt(i)
 			continue
 		}
-		if t.kind == tokString || t.kind == tokName && !f.is(i-1, ".") {
+		if t.kind == tokString || t.kind == tokName && !f.is(i-1, ".") || f.opensList(i) {
 			c, j, ok := f.expr(i)
 			if ok && !c.num && !c.lists && j > i {
 				_, isVar := f.vars[t.text]
@@ -645,6 +648,16 @@ func (f *folder) literals() []literal {
 // folded: a method, a call, an index.
 func (f *folder) ends(i int) bool {
 	return !f.is(i, ".") && !f.is(i, "(") && !f.is(i, "[") && !f.is(i, "+") && !f.is(i, "%")
+}
+
+// opensList tells whether a bracket at token i opens a list or a group of constants, rather than an
+// index or a call.
+func (f *folder) opensList(i int) bool {
+	if !f.is(i, "[") && !f.is(i, "(") || i > 0 && (f.at(i-1).kind != tokPunct || f.is(i-1, ")") || f.is(i-1, "]")) {
+		return false
+	}
+	next := f.at(i + 1).kind
+	return next == tokString || next == tokNumber
 }
 
 // set binds a variable, for += too.

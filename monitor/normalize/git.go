@@ -180,7 +180,7 @@ func (r *run) gitRefs(g gitCall, rest []arg) []rules.Ref {
 		if len(words) == 0 || strings.HasPrefix(words[0].s, "-") || words[0].s == "push" || words[0].s == "save" || words[0].s == "create" {
 			return nil
 		}
-		if len(words) == 1 && (words[0].s == "show" || words[0].s == "pop" || words[0].s == "apply") || words[0].s == "list" {
+		if len(operands("git", words)) == 1 && (words[0].s == "show" || words[0].s == "pop" || words[0].s == "apply") || words[0].s == "list" {
 			add("stash@{0}", "")
 		}
 	case "reflog":

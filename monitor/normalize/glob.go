@@ -86,13 +86,14 @@ func testPattern(p string) *regexp.Regexp {
 	}
 	var b strings.Builder
 	b.WriteString("^")
-	for i, c := range strings.Split(p, "/") {
-		if c == "**" {
+	slash := false // the last component still wants its slash
+	for _, c := range strings.Split(p, "/") {
+		if slash {
+			b.WriteString("/")
+		}
+		if slash = c != "**"; !slash {
 			b.WriteString("(?:[^/]+/)*")
 			continue
-		}
-		if i > 0 && !strings.HasSuffix(b.String(), "*") {
-			b.WriteString("/")
 		}
 		for _, r := range c {
 			switch r {

@@ -169,19 +169,15 @@ func (r *run) paths(cmd *rules.Command, args []arg, f frame) {
 	if textOnly(cmd.Program) {
 		return
 	}
-	pattern := patternFirst(cmd.Program)
 	words := args[1:]
-	if cmd.Program == "find" {
+	switch {
+	case cmd.Program == "find":
 		words = findPaths(words)
+	case patternFirst(cmd.Program):
+		words = searchPaths(cmd.Program, words)
 	}
 	verbs := verbFirst(cmd.Program)
 	for i, a := range words {
-		if pattern && !strings.HasPrefix(a.s, "-") {
-			pattern = false // grep's expression, sed's script
-			if strings.IndexByte(a.s, '/') != 0 || !r.hidden(r.abs(a.s)) {
-				continue
-			}
-		}
 		a = valueOf(cmd.Program, a, i)
 		if verbs && a.glob == "" && !strings.ContainsAny(a.s, "/.~") && !r.hidden(r.abs(a.s)) {
 			continue // a verb, a branch, a package: not a file by its look
@@ -200,6 +196,20 @@ func textOnly(program string) bool {
 		return true
 	}
 	return false
+}
+
+// searchPaths are the words of grep, sed and the like that are paths: operands after the expression,
+// and what -f and --option=value name.
+func searchPaths(program string, args []arg) []arg {
+	out := operands(program, args)
+	for i, a := range args {
+		if (a.s == "-f" || a.s == "--file") && i+1 < len(args) {
+			out = append(out, args[i+1])
+		} else if strings.HasPrefix(a.s, "--file=") {
+			out = append(out, a)
+		}
+	}
+	return out
 }
 
 // verbFirst are programs whose bare words are verbs and names rather than files.
@@ -226,7 +236,7 @@ func findPaths(args []arg) []arg {
 // patternFirst are programs whose first operand is an expression.
 func patternFirst(program string) bool {
 	switch program {
-	case "grep", "egrep", "fgrep", "rg", "ag", "ack", "sed", "awk", "gawk", "mawk", "jq", "yq", "perl":
+	case "grep", "egrep", "fgrep", "rg", "ag", "ack", "sed", "awk", "gawk", "mawk", "jq", "yq":
 		return true
 	}
 	return false

@@ -506,7 +506,7 @@ func (a *analysis) shells() {
 	}
 	if a.s.Lang == "perl" || a.s.Lang == "ruby" {
 		for _, m := range quotedShell.FindAllStringSubmatch(a.src, 8) {
-			a.r.source(&unit{src: m[1]}, via, val{})
+			a.r.source(&unit{src: strings.Join(m[1:], "")}, via, val{})
 		}
 	}
 	if a.s.Lang == "awk" {
@@ -517,6 +517,6 @@ func (a *analysis) shells() {
 }
 
 var (
-	quotedShell = regexp.MustCompile(`(?:%x|\bqx)[({\[/]([^)}\]/]{1,400})[)}\]/]`)
+	quotedShell = regexp.MustCompile(`(?:%x|\bqx)(?:\(([^)]{1,400})\)|\{([^}]{1,400})\}|\[([^\]]{1,400})\]|/([^/]{1,400})/)`)
 	awkShell    = regexp.MustCompile(`(?:"([^"]{1,400})"\s*\|\s*getline)`)
 )

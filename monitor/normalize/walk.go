@@ -133,6 +133,8 @@ func operands(program string, args []arg) []arg {
 			case (s == "-e" || s == "--regexp" || s == "-f" || s == "--file") && pattern:
 				pattern = false
 				i++
+			case pattern && (strings.HasPrefix(s, "--regexp=") || strings.HasPrefix(s, "--file=") || len(s) > 2 && s[1] == 'e'):
+				pattern = false
 			case optionTakesWord(program, s):
 				i++
 			}
@@ -156,6 +158,8 @@ func optionTakesWord(program, s string) bool {
 		}
 	case "tar":
 		return s == "-f" || s == "-C"
+	case "awk", "gawk", "mawk":
+		return s == "-F" || s == "-v"
 	case "head", "tail":
 		return s == "-n" || s == "-c"
 	case "tree":
