@@ -16,7 +16,7 @@ import (
 
 // prepareVersion is part of every key: raise it when hardening takes out more than before, so that
 // no older image is taken for a hardened one.
-const prepareVersion = 1
+const prepareVersion = 2
 
 // hashOf gives the SHA-256 of values as JSON, in hexadecimal.
 func hashOf(values ...any) string {

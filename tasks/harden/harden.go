@@ -201,6 +201,11 @@ func (h *hardener) pullRepos(ctx context.Context) error {
 			return err
 		}
 		repo.Tree = h.treeOf(gitDir)
+		for _, hidden := range h.task.Hidden {
+			if rel, ok := strings.CutPrefix(hidden, repo.Tree+"/"); ok && repo.Tree != "" {
+				repo.hidden = append(repo.hidden, rel)
+			}
+		}
 		h.repos = append(h.repos, repo)
 		h.pulled[repo] = pulledRepo{dir: dir, borrowed: borrowed, uid: info.UID, gid: info.GID}
 		if len(borrowed) > 0 {

@@ -169,7 +169,7 @@ var leakers = []struct {
 }{
 	{"branch", KindRef, func(l *lab, fix string) { l.git("w", "branch", "next", fix) }, false},
 	{"packed branch", KindRef, func(l *lab, fix string) { l.git("w", "branch", "next", fix); l.git("w", "pack-refs", "--all") }, false},
-	{"lightweight tag", KindTag, func(l *lab, fix string) { l.git("w", "tag", "v1.4", fix) }, false},
+	{"lightweight tag", KindTag, func(l *lab, fix string) { l.git("w", "tag", "v1.5", fix) }, false},
 	{"annotated tag", KindTag, func(l *lab, fix string) { l.git("w", "tag", "-a", "-m", "x", "v1.4", fix) }, false},
 	{"tag of a blob", KindTag, func(l *lab, fix string) { l.git("w", "tag", "blob", fix+":src/f0.py") }, false},
 	{"late tag of an ancestor", KindTag, func(l *lab, _ string) { l.git("w", "tag", "-a", "-m", "notes on the fix", "late", "HEAD~1") }, false},
@@ -220,6 +220,7 @@ var leakers = []struct {
 	}, false},
 	{"commit message", KindState, func(l *lab, _ string) { l.write("w/.git/COMMIT_EDITMSG", "the fix") }, false},
 	{"hidden file", KindHidden, func(l *lab, _ string) { l.write("w/.eval/cases.json", "{}"); l.write("hidden/test.py", "") }, false},
+	{"exclude of a hidden path", KindHidden, func(l *lab, _ string) { l.write("w/.git/info/exclude", "# mine\n*.o\n/.eval/\n") }, false},
 	{"bytecode of a hidden test", KindBytecode, func(l *lab, _ string) { l.write("w/tests/__pycache__/test_x.cpython-311.pyc", "x") }, false},
 	{"pip cache", KindCache, func(l *lab, _ string) { l.write("root/.cache/pip/http/x", "x") }, false},
 	{"submodule", KindObject, func(l *lab, _ string) {
@@ -474,6 +475,17 @@ func TestRunWithoutRepository(t *testing.T) {
 	}
 	if err := m.Verify(context.Background(), l.box); err != nil {
 		t.Error(err)
+	}
+}
+
+func TestRunKeepsExclude(t *testing.T) {
+	l := newLab(t)
+	l.history()
+	l.write("w/.git/info/exclude", "# mine\n*.o\n/.eval/\n.eval\n.evaluation\n")
+	l.harden()
+	data, err := os.ReadFile(filepath.Join(l.root, "w/.git/info/exclude"))
+	if err != nil || string(data) != "# mine\n*.o\n.evaluation\n" {
+		t.Errorf("exclude is %q, %v", data, err)
 	}
 }
 

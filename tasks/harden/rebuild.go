@@ -30,9 +30,10 @@ type Repo struct {
 	Removed map[string]string         `json:"removed_refs"` // refs that were there and are not kept -> id
 	Titles  []string                  `json:"-"`            // messages of foreign commits, for :/text
 
-	want  map[gitobj.ID]gitobj.Type
-	base  gitobj.ID
-	leaks []Leak
+	want   map[gitobj.ID]gitobj.Type
+	hidden []string // hidden paths, relative to Tree
+	base   gitobj.ID
+	leaks  []Leak
 }
 
 // examine reads a pulled repository and says what of it stays.
@@ -248,7 +249,10 @@ func (r *Repo) rebuild(git *gitobj.Repo, from, out string) error {
 	if err := r.writeIndex(git, from, out); err != nil {
 		return err
 	}
-	for _, name := range []string{"description", "info/exclude", "info/sparse-checkout"} {
+	if err := r.writeExclude(from, out); err != nil {
+		return err
+	}
+	for _, name := range []string{"description", "info/sparse-checkout"} {
 		err := copyTo(filepath.Join(from, name), filepath.Join(out, name))
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
@@ -256,6 +260,37 @@ func (r *Repo) rebuild(git *gitobj.Repo, from, out string) error {
 	}
 	r.leakFiles(from)
 	return nil
+}
+
+// writeExclude keeps the patterns of files that git passes over, but not those that name a hidden
+// path: the path is gone, and its name would be a hint.
+func (r *Repo) writeExclude(from, out string) error {
+	data, err := os.ReadFile(filepath.Join(from, "info/exclude"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	var kept []string
+	for _, line := range strings.SplitAfter(string(data), "\n") {
+		pattern := strings.Trim(strings.TrimSpace(line), "/*!")
+		if pattern != "" && r.namesHidden(pattern) {
+			r.leak(KindHidden, "info/exclude", fmt.Sprintf("info/exclude names the hidden path %.100q", pattern))
+			continue
+		}
+		kept = append(kept, line)
+	}
+	return os.WriteFile(filepath.Join(out, "info/exclude"), []byte(strings.Join(kept, "")), 0o600)
+}
+
+func (r *Repo) namesHidden(pattern string) bool {
+	for _, h := range r.hidden {
+		if within(pattern, h) || filepath.Base(h) == pattern {
+			return true
+		}
+	}
+	return false
 }
 
 func (r *Repo) writeRefs(git *gitobj.Repo, out string) error {
