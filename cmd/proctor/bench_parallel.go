@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -32,7 +33,7 @@ func (b *execBench) parallel(ctx context.Context, engine *docker.Engine) (parall
 		if err != nil {
 			return r, err
 		}
-		r.Bash, r.Calls = max(r.Bash, bare), max(r.Calls, calls)
+		r.Bash, r.Calls = max(r.Bash, math.Round(bare)), max(r.Calls, math.Round(calls))
 	}
 	r.Ratio = ratio(r.Calls, r.Bash)
 	return r, nil
