@@ -122,7 +122,7 @@ func TestStateIsRebuilt(t *testing.T) {
 	w.do(id, bash(t, "1", "cd /x"))
 	w.do(id, bash(t, "2", "echo CHEAT"))
 	w.do(id, bash(t, "3", "echo ODD"))
-	before, norm := w.view(id), w.norm.seen()
+	before, norm := w.view(id), w.norm.Load().seen()
 	if before.Blocked != 1 || before.Hacks != 1 || before.Calls != 3 {
 		t.Fatalf("figures %+v", before)
 	}
@@ -130,7 +130,7 @@ func TestStateIsRebuilt(t *testing.T) {
 	if diff := cmp.Diff(before, w.view(id)); diff != "" {
 		t.Errorf("the view (-before +after):\n%s", diff)
 	}
-	if got := w.norm.seen(); got != norm {
+	if got := w.norm.Load().seen(); got != norm {
 		t.Errorf("the normaliser saw %q, want %q", got, norm)
 	}
 	if obs := w.do(id, bash(t, "2", "echo CHEAT")); obs.Output != "No such file or directory\n" {

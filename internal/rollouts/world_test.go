@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -29,7 +30,7 @@ type world struct {
 	engine *sandboxtest.Fake
 	cut    *cutEngine // between the Manager at hand and the engine
 	lab    *fakeLab
-	norm   *fakeNormalizer // of the rollout made last
+	norm   atomic.Pointer[fakeNormalizer] // of the rollout made last
 	clock  *clock
 	opt    Options
 	m      *Manager
@@ -70,8 +71,9 @@ func newWorld(t *testing.T, change ...func(*world)) *world {
 		Inline: func(raw json.RawMessage) (*tasks.Task, error) { return tasks.ParseInline(raw) },
 		Rules:  func() RuleSet { return fakeRules{} }, Judge: fakeJudge{},
 		Normalizer: func(normalize.Task, normalize.Facts) monitor.Normalizer {
-			w.norm = &fakeNormalizer{}
-			return w.norm
+			n := &fakeNormalizer{}
+			w.norm.Store(n)
+			return n
 		},
 		Decoys: func(DecoyEnv) monitor.Decoyer { return fakeDecoys{} },
 	}
