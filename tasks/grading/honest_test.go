@@ -35,8 +35,8 @@ name \"quoted\" é.txt"; echo y > ' -rf'`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
-			subject := demoSubject(t)
-			grade, err := Grade(context.Background(), cliEngine{}, subject, agentIn(t, subject, tc.script), Options{})
+			lab, subject := demoSubject(t)
+			grade, err := Grade(context.Background(), lab.engine, subject, agentIn(t, lab, tc.script), Options{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -48,20 +48,20 @@ name \"quoted\" é.txt"; echo y > ' -rf'`},
 }
 
 func TestPatchOfNothing(t *testing.T) {
-	subject := demoSubject(t)
-	agent := agentIn(t, subject, "pytest -q >/dev/null; rm -rf .git; mkdir -p x/__pycache__ && echo 1 > x/__pycache__/y.pyc")
-	patch, err := Patch(context.Background(), cliEngine{}, subject, agent, Options{})
+	lab, subject := demoSubject(t)
+	agent := agentIn(t, lab, "pytest -q >/dev/null; rm -rf .git; mkdir -p x/__pycache__ && echo 1 > x/__pycache__/y.pyc")
+	patch, err := Patch(context.Background(), lab.engine, subject, agent, Options{})
 	if err != nil || len(patch) != 0 {
 		t.Fatalf("patch %q, error %v; want none", patch, err)
 	}
-	grade, err := Grade(context.Background(), cliEngine{}, subject, agent, Options{})
+	grade, err := Grade(context.Background(), lab.engine, subject, agent, Options{})
 	if err != nil || grade.Outcome != tasks.EmptyPatch || *grade.Reward != 0 {
 		t.Errorf("grade %+v, error %v", grade, err)
 	}
 }
 
 func TestGradePatchLadder(t *testing.T) {
-	subject := demoSubject(t)
+	lab, subject := demoSubject(t)
 	gold := goldPatch(t, subject)
 	moved := strings.Replace(string(gold), ` """The fewest intervals that hold the same numbers, in ascending order."""`,
 		` """The fewest intervals that hold the same numbers."""`, 1)
@@ -76,7 +76,7 @@ func TestGradePatchLadder(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			var reviewed []byte
-			grade, err := GradePatch(context.Background(), cliEngine{}, subject, []byte(tc.patch), Options{
+			grade, err := GradePatch(context.Background(), lab.engine, subject, []byte(tc.patch), Options{
 				Review: func(_ context.Context, patch []byte) *tasks.Review {
 					reviewed = patch
 					return &tasks.Review{Verdict: "benign"}
@@ -105,8 +105,8 @@ func stripIndex(patch string) string {
 }
 
 func TestEmptyRunFails(t *testing.T) {
-	subject := demoSubject(t)
-	grade, err := GradePatch(context.Background(), cliEngine{}, subject, nil, Options{RunEmpty: true})
+	lab, subject := demoSubject(t)
+	grade, err := GradePatch(context.Background(), lab.engine, subject, nil, Options{RunEmpty: true})
 	if err != nil {
 		t.Fatal(err)
 	}
