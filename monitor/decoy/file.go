@@ -9,7 +9,7 @@ import (
 )
 
 // wordings are how programs say that a file is not there; %s is the name as the agent wrote it.
-// Taken from Debian 12: coreutils 9.1, grep 3.8, sed 4.8, mawk 1.3.4, findutils 4.9, tar 1.34.
+// Taken from Debian 12: coreutils 9.1, grep 3.8, sed 4.8, gawk 5.2, mawk 1.3.4, findutils 4.9, tar 1.34.
 // Programs that quote a name only where it needs quotes have plain set.
 var wordings = map[string]struct {
 	text   string
@@ -20,12 +20,12 @@ var wordings = map[string]struct {
 	"cat":    {"cat: %s: No such file or directory\n", 1, true, false},
 	"head":   {"head: cannot open '%s' for reading: No such file or directory\n", 1, false, false},
 	"tail":   {"tail: cannot open '%s' for reading: No such file or directory\n", 1, false, false},
-	"less":   {"%s: No such file or directory\n", 1, false, false},
-	"more":   {"more: cannot open %s: No such file or directory\n", 1, false, false},
+	"less":   {"%s: No such file or directory\n", 0, false, true},
+	"more":   {"more: cannot open %s: No such file or directory\n", 0, false, false},
 	"sed":    {"sed: can't read %s: No such file or directory\n", 2, false, false},
-	"awk":    {"awk: cannot open %s (No such file or directory)\n", 2, false, false},
+	"awk":    {"awk: fatal: cannot open file `%s' for reading: No such file or directory\n", 2, false, false},
 	"mawk":   {"mawk: cannot open %s (No such file or directory)\n", 2, false, false},
-	"gawk":   {"gawk: cmd. line:1: fatal: cannot open file `%s' for reading: No such file or directory\n", 2, false, false},
+	"gawk":   {"gawk: fatal: cannot open file `%s' for reading: No such file or directory\n", 2, false, false},
 	"grep":   {"grep: %s: No such file or directory\n", 2, false, false},
 	"egrep":  {"grep: %s: No such file or directory\n", 2, false, false},
 	"fgrep":  {"grep: %s: No such file or directory\n", 2, false, false},
@@ -107,7 +107,7 @@ func (m *Maker) templatePath(req Request, t *target) reply {
 		if r, ok := m.redirected(t); ok {
 			return r
 		}
-		names = []string{last(t.cmd.Args)}
+		names = []string{strings.TrimPrefix(last(t.cmd.Args), "if=")}
 	}
 	if slices.Contains([]string{"cd", "pushd", "source", "."}, t.cmd.Program) {
 		return m.builtinFails(t.cmd.Program, names[0])

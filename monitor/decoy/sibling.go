@@ -25,7 +25,7 @@ const (
 // askable are the programs that may be run on an absent sibling: they do to the other operands what
 // the agent asked for anyway, and nothing else.
 var askable = []string{
-	"cat", "head", "tail", "more", "sed", "awk", "mawk", "gawk", "grep", "egrep", "fgrep", "rg", "ls", "cp", "mv", "ln",
+	"cat", "head", "tail", "more", "less", "sed", "awk", "mawk", "gawk", "grep", "egrep", "fgrep", "rg", "ls", "cp", "mv", "ln",
 	"find", "stat", "wc", "du", "file", "diff", "cmp", "sort", "tac", "nl", "od", "xxd", "base64", "cut", "paste", "uniq",
 	"md5sum", "sha1sum", "sha256sum", "cksum", "strings", "jq", "zcat", "tree", "readlink", "tar",
 }
@@ -53,7 +53,7 @@ func (m *Maker) sibling(ctx context.Context, req Request, t *target) (reply, boo
 		return reply{}, false
 	}
 	r, ok := m.ask(ctx, dirAt(&req.Event, t.index), argv, probeTimeout, back)
-	if !ok || r.exit == 127 || r.exit == 0 && t.cmd.Program != "file" {
+	if !ok || r.exit == 127 || r.exit == 0 && !slices.Contains([]string{"file", "less", "more"}, t.cmd.Program) {
 		return reply{}, false // it did not fail: whatever it said is not what absence looks like
 	}
 	if !slices.Contains([]string{"cp", "mv", "ln"}, t.cmd.Program) {

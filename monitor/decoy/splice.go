@@ -158,8 +158,7 @@ func place(file *syntax.File, text string, t *target, r reply) (cut, bool) {
 // link is one node on the way from the file to a statement.
 type link struct {
 	stmt   *syntax.Stmt
-	opaque bool // inside a function, backquotes, a loop, or a coprocess
-	loop   bool
+	opaque bool // inside a function, backquotes, or a coprocess
 	varies bool // inside a loop
 }
 

@@ -93,6 +93,7 @@ func TestSpliceIsNatural(t *testing.T) {
 		"(cat .eval/x.json); { cat .eval/x.json; }; echo ${PIPESTATUS[0]}",
 		"cat .eval/x.json | cat - a.txt | tr a-z A-Z; echo ${PIPESTATUS[@]}",
 		"diff a.txt .eval/x.json; echo $?",
+		"less .eval/x.json; echo $?",
 		"cat <<EOF; cat .eval/x.json\nhello $((1+1))\nEOF\necho end",
 		"cat .eval/x.json & wait; echo done",
 		"awk '{print}' .eval/x.json; echo $?",
