@@ -66,12 +66,13 @@ type building struct {
 // run makes folder and container, starts it, and waits until its agent answers.
 func (b *building) run(ctx context.Context, spec sandbox.Spec, image sandbox.Image) (*session, error) {
 	e := b.engine
-	binary, err := e.installBox()
-	if err != nil {
-		return nil, err
-	}
+	var err error
 	if b.folder, err = e.root.newFolder(); err != nil {
 		return nil, fmt.Errorf("%w: docker: %v", sandbox.ErrUnavailable, err)
+	}
+	binary, err := e.installBox() // the folder keeps the root there
+	if err != nil {
+		return nil, err
 	}
 	id, err := b.start(ctx, spec, image, binary)
 	if err != nil {

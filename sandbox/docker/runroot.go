@@ -80,8 +80,29 @@ func isMount(path string) (bool, error) {
 	return own.Dev != parent.Dev, nil
 }
 
-// newFolder makes a run folder for one sandbox.
+// lock keeps other engines of the owner, in this process or another, from dropping the root while a folder is
+// made in it. It locks the folder that the root lies in, so that no lock file stays.
+func (r *runRoot) lock() (unlock func(), err error) {
+	if err := os.MkdirAll(filepath.Dir(r.path), 0o755); err != nil {
+		return nil, fmt.Errorf("lock the run root: %w", err)
+	}
+	parent, err := os.Open(filepath.Dir(r.path))
+	if err != nil {
+		return nil, fmt.Errorf("lock the run root: %w", err)
+	}
+	if err := unix.Flock(int(parent.Fd()), unix.LOCK_EX); err != nil {
+		return nil, errors.Join(fmt.Errorf("lock the run root: %w", err), parent.Close())
+	}
+	return func() { _ = parent.Close() }, nil // closing unlocks
+}
+
+// newFolder makes a run folder for one sandbox. While there is one, the root stays.
 func (r *runRoot) newFolder() (string, error) {
+	unlock, err := r.lock()
+	if err != nil {
+		return "", err
+	}
+	defer unlock()
 	if err := r.open(); err != nil {
 		return "", err
 	}
@@ -129,6 +150,11 @@ func (r *runRoot) folders() ([]string, error) {
 
 // dropIfEmpty removes the root where no run folder is left.
 func (r *runRoot) dropIfEmpty() {
+	unlock, err := r.lock()
+	if err != nil {
+		return
+	}
+	defer unlock()
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if left, err := r.folders(); err != nil || len(left) > 0 {

@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -69,6 +70,36 @@ func TestRunFoldersComeAndGo(t *testing.T) {
 	if err := again.open(); err != nil || again.mounts != r.mounts {
 		t.Errorf("%v, mounts %v", err, again.mounts)
 	}
+}
+
+func TestEnginesOfOneOwnerDoNotDropEachOthersRoot(t *testing.T) {
+	r := inTemp(t)
+	source := filepath.Join(t.TempDir(), "agent")
+	if err := os.WriteFile(source, []byte("agent"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var group sync.WaitGroup
+	for range 8 {
+		group.Go(func() {
+			own := newRunRoot(r.path, "owner")
+			for range 20 {
+				folder, err := own.newFolder()
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				path, err := own.install(source)
+				if err != nil || !exists(path) || !exists(folder) {
+					t.Errorf("%v, agent there %v, folder there %v", err, exists(path), exists(folder))
+				}
+				if err := own.drop(folder); err != nil {
+					t.Error(err)
+				}
+				own.dropIfEmpty()
+			}
+		})
+	}
+	group.Wait()
 }
 
 func TestInstallIsByContent(t *testing.T) {
