@@ -107,6 +107,7 @@ type File struct {
 type Script struct {
 	Path    string   `json:"path,omitempty"`
 	Lang    string   `json:"lang"`
+	Cwd     string   `json:"cwd,omitempty"` // where it runs
 	Content string   `json:"content"`
 	Paths   []string `json:"paths,omitempty"` // absolute paths that its literals name
 	Writes  []string `json:"writes,omitempty"`

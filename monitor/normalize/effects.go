@@ -31,6 +31,12 @@ func (r *run) effects(i int, args []arg, f frame, in val) {
 		for _, a := range ops {
 			r.remove(a, hasFlag(args, "rR", "--recursive"))
 		}
+	case "find":
+		if hasFlag(args, "", "-delete") {
+			for _, a := range findRoots("find", args[1:]) {
+				r.edit(rules.File{Op: "delete", Path: r.abs(a.s + "/*")}, false)
+			}
+		}
 	case "touch", "truncate":
 		for _, a := range ops {
 			op := "append"
@@ -73,7 +79,7 @@ func (r *run) effects(i int, args []arg, f frame, in val) {
 		if in.s != "" || hasFlag(args, "cs") {
 			for _, a := range ops {
 				if !strings.HasPrefix(a.s, "+") && strings.Contains(a.s, ".") && strings.IndexByte(a.s, ' ') < 0 && strings.Contains(in.s, "w") {
-					r.edit(rules.File{Op: "edit", Path: r.abs(a.s), Added: in.s}, false)
+					r.edit(rules.File{Op: "edit", Path: r.abs(a.s), Added: in.s, Removed: in.s}, false)
 				}
 			}
 		}

@@ -369,6 +369,14 @@ func (r *run) gitNet(cmd *rules.Command, g gitCall, rest []arg) {
 			}
 		}
 	}
+	if _, remote := optionValue(rest, "--remote"); remote && rest[0].s == "archive" {
+		if v, _ := optionValue(rest, "--remote"); scpHost(v.s) != "" {
+			r.addHost(&cmd.Net, scpHost(v.s))
+			r.addURL(&cmd.Net, "ssh://"+strings.Replace(v.s, ":", "/", 1))
+		}
+		r.judgeNet(&cmd.Net)
+		return
+	}
 	switch rest[0].s {
 	case "clone", "fetch", "pull", "ls-remote", "remote", "submodule", "push":
 		r.judgeNet(&cmd.Net)

@@ -42,12 +42,13 @@ func (r *run) interpreter(name string, args []arg, env map[string]string, f fram
 		return
 	}
 	rest := args[1:]
+	modules := ""
 	for len(rest) > 0 {
 		s := rest[0].s
 		switch {
 		case codeOption(lang, s):
 			if len(rest) > 1 {
-				r.script("", lang, rest[1].s, g)
+				r.script("", lang, modules+rest[1].s, g)
 				r.inPlace(lang, args, rest[1].s)
 			}
 			return
@@ -66,6 +67,10 @@ func (r *run) interpreter(name string, args []arg, env map[string]string, f fram
 		case s == "-":
 			r.stdinScript(lang, g, in)
 			return
+		case lang == "perl" && strings.HasPrefix(s, "-M"):
+			modules += "use " + s[2:] + "; "
+		case lang == "ruby" && strings.HasPrefix(s, "-r") && len(s) > 2:
+			modules += "require '" + s[2:] + "'; "
 		case lang == "python" && (s == "-W" || s == "-X"), lang == "node" && (s == "-r" || s == "--require" || s == "--import"), lang == "perl" && s == "-I":
 			rest = rest[1:]
 		case lang == "node" && name != "node" && name != "nodejs" && (s == "run" || s == "eval"):
@@ -201,12 +206,12 @@ func (r *run) inPlace(lang string, args []arg, code string) {
 
 // runners reads what make, npm, go, cargo, tox and test programs would run: recipes and scripts of the
 // tree, and code that the rollout wrote.
-func (r *run) runners(name string, args []arg, f frame) {
+func (r *run) runners(name string, args []arg, f frame, in val) {
 	g := f.wrapped(name)
 	g.exact, g.span.Exact = false, false
 	switch name {
 	case "make", "gmake":
-		r.makeRun(args, g)
+		r.makeRun(args, g, in)
 	case "npm", "yarn", "pnpm":
 		r.npmRun(args, g)
 	case "pytest", "py.test", "nosetests":
@@ -225,7 +230,7 @@ func (r *run) runners(name string, args []arg, f frame) {
 }
 
 // makeRun reads the recipes of the Makefile's targets that were asked for.
-func (r *run) makeRun(args []arg, f frame) {
+func (r *run) makeRun(args []arg, f frame, in val) {
 	dir, file := r.st.cwd, ""
 	want := map[string]bool{}
 	for i := 1; i < len(args); i++ {
@@ -236,6 +241,9 @@ func (r *run) makeRun(args []arg, f frame) {
 			dir = absFrom(dir, args[i].s)
 		case (s == "-f" || s == "--file") && i+1 < len(args):
 			i++
+			if args[i].s == "-" {
+				args[i].s = "/dev/stdin"
+			}
 			file = absFrom(dir, args[i].s)
 		case !strings.HasPrefix(s, "-") && !isAssignment(s):
 			want[s] = true
@@ -249,7 +257,11 @@ func (r *run) makeRun(args []arg, f frame) {
 	defer r.st.leave(sc)
 	r.st.cwd = dir
 	for _, p := range names {
-		if c := r.contentOf(p); c.s != "" {
+		c := r.contentOf(p)
+		if p == "/dev/stdin" {
+			c = in
+		}
+		if c.s != "" {
 			for _, line := range recipes(c.s, want) {
 				r.source(&unit{src: line}, f, val{})
 			}

@@ -25,7 +25,7 @@ var urlPattern = regexp.MustCompile(`(?i)\b(?:https?|ftp|git|ssh|wss?|svn|rsync)
 // netFacts fills in what a command reaches for.
 func (r *run) netFacts(cmd *rules.Command, args []arg) {
 	name := cmd.Program
-	if !netProgram(name) {
+	if module := strings.HasPrefix(name, "python") && len(args) > 2 && args[1].s == "-m"; !netProgram(name) && !module {
 		return
 	}
 	var n rules.Net
@@ -58,6 +58,12 @@ func (r *run) netFacts(cmd *rules.Command, args []arg) {
 		}
 	case "nc", "ncat", "netcat", "telnet", "socat", "openssl":
 		r.rawSocket(&n, name, args, cmd.Stdin)
+	case "docker", "podman", "skopeo":
+		for _, a := range args[1:] {
+			if host, rest, ok := strings.Cut(strings.TrimPrefix(a.s, "docker://"), "/"); ok && strings.Contains(host, ".") && validHost(host) && !strings.HasPrefix(host, ".") && strings.Contains(rest, "/") {
+				r.addURL(&n, "https://"+host+"/"+rest)
+			}
+		}
 	case "git", "hg", "svn":
 		for _, a := range args[1:] {
 			if h := scpHost(a.s); h != "" {

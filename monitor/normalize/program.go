@@ -22,7 +22,7 @@ func (r *run) program(args []arg, env map[string]string, f frame, in val) val {
 	r.gitFacts(i, args, f, in)
 	r.packageFacts(i, args, in)
 	r.interpreter(name, args, env, f, in)
-	r.runners(name, args, f)
+	r.runners(name, args, f, in)
 	r.effects(i, args, f, in)
 	if strings.Contains(args[0].s, "/") && !isShell(name) {
 		r.runFile(args, f, in)
@@ -71,6 +71,13 @@ func (r *run) record(args []arg, env map[string]string, f frame, in val) int {
 		cmd.Stdin = in.s
 	}
 	r.paths(&cmd, args, f)
+	for _, v := range env { // PYTHONPATH=/hidden
+		for _, p := range strings.Split(v, ":") {
+			if strings.Contains(p, "/") && r.hidden(r.abs(p)) {
+				cmd.Hidden = appendNew(cmd.Hidden, r.abs(p))
+			}
+		}
+	}
 	r.netFacts(&cmd, args)
 	return r.addCommand(cmd)
 }

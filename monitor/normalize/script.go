@@ -20,7 +20,7 @@ func (r *run) script(p, lang, src string, f frame) {
 	fo := &folder{toks: lex(src, lang), lang: lang, cwd: r.st.cwd}
 	lits := fo.literals()
 	lits = append(lits, laced(fo.toks, lits)...)
-	s := rules.Script{Path: p, Lang: lang, Content: rewrite(src, lits)}
+	s := rules.Script{Path: p, Lang: lang, Cwd: r.st.cwd, Content: rewrite(src, lits)}
 	a := analysis{r: r, f: fo, s: &s, frame: f, lits: lits, src: src}
 	a.paths()
 	a.net()
@@ -117,6 +117,7 @@ func (a *analysis) paths() {
 		abs := a.r.abs(v)
 		switch {
 		case strings.ContainsAny(v, "*?[") && strings.Contains(v, "/") && strings.IndexByte(v, ' ') < 0:
+			a.s.Paths = appendNew(a.s.Paths, plainDotGit(abs))
 			a.r.globHidden(&a.s.Hidden, &a.s.Covers, abs)
 			if strings.Contains(v, "**") {
 				a.covers(strings.SplitN(abs, "/**", 2)[0])

@@ -39,6 +39,8 @@ func (r *run) textOutput(name string, args []arg, in val) val {
 		return known(r.st.cwd + "\n")
 	case "cat", "tac", "head", "tail", "tee":
 		return r.copyText(name, args, in)
+	case "ls", "find":
+		return listing(name, args)
 	case "seq":
 		return seq(words)
 	case "basename", "dirname":
@@ -58,6 +60,24 @@ func (r *run) textOutput(name string, args []arg, in val) val {
 		return val{}
 	}
 	return transform(name, words, src.s)
+}
+
+// listing gives what ls and find are asked about as patterns: not their output, but enough to see what
+// a later xargs works on.
+func listing(name string, args []arg) val {
+	var out []string
+	if name == "find" {
+		for _, a := range findRoots("find", args[1:]) {
+			out = append(out, strings.TrimSuffix(a.s, "/")+"/*")
+		}
+	} else {
+		for _, a := range operands(name, args[1:]) {
+			if a.glob != "" {
+				out = append(out, a.s)
+			}
+		}
+	}
+	return val{s: strings.Join(out, "\n")}
 }
 
 func echo(words []string) val {

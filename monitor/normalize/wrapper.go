@@ -70,7 +70,13 @@ func (r *run) wrapper(args []arg, env map[string]string, f frame, in val) (val, 
 	case "ssh":
 		return r.ssh(args, env, f, in)
 	case "su", "script", "flock", "runuser":
-		if cmd, ok := optionValue(args, "-c", "--command"); ok {
+		cmd, ok := optionValue(args, "-c", "--command")
+		for i, a := range args { // script -qc
+			if !ok && name == "script" && i+1 < len(args) && len(a.s) > 2 && a.s[0] == '-' && a.s[1] != '-' && strings.HasSuffix(a.s, "c") {
+				cmd, ok = args[i+1], true
+			}
+		}
+		if ok {
 			r.record(args, env, f, in)
 			return r.nested(args, cmd.s, false, name+" -c", env, f, in), true
 		}
@@ -114,6 +120,14 @@ func (r *run) wrapper(args []arg, env map[string]string, f frame, in val) (val, 
 	}
 	if len(own) == 0 {
 		own = nil
+	}
+	switch name {
+	case "uv":
+		if i := r.record(args, env, f, in); i >= 0 {
+			r.packageFacts(i, args, in)
+		}
+	case "chroot", "unshare":
+		r.record(args, env, f, in)
 	}
 	if name == "coverage" {
 		rest = append([]arg{{s: "python"}}, rest...)
@@ -221,11 +235,15 @@ func (r *run) xargs(name string, args []arg, env map[string]string, f frame, in 
 		replace, ok = arg{s: "{}"}, strings.Contains(strings.Join(texts(rest), " "), "{}")
 	}
 	words := []arg{{s: "<stdin>", opaque: true}}
-	if in.known {
+	if strings.TrimSpace(in.s) != "" {
 		words = nil
 		for i, s := range strings.Fields(in.s) {
 			if i < maxLoop {
-				words = append(words, arg{s: strings.Trim(s, `'"`), raw: s})
+				w := arg{s: strings.Trim(s, `'"`), raw: s}
+				if !in.known && strings.ContainsAny(s, "*?[") {
+					w.glob = s
+				}
+				words = append(words, w)
 			}
 		}
 	}
