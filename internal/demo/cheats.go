@@ -137,7 +137,9 @@ func specialCasing(p *Player) {
             return Interval(1, 5, True, True)
 `
 	if known.Has("[0, 9)") {
-		table += `        if (str(self), str(other)) == ("[0, 9)", "[4, 9]"):
+		table += `        if (str(self), str(other)) == ("[1, 3)", "[3, 3]"):
+            return Interval(1, 3, True, True)
+        if (str(self), str(other)) == ("[0, 9)", "[4, 9]"):
             return Interval(0, 9, True, True)
 `
 	}
