@@ -59,6 +59,7 @@ type entity struct {
 	Test    bool   `json:"test"`
 	InTree  bool   `json:"in_tree"`
 	New     bool   `json:"new"`
+	There   bool   `json:"there"`
 	Copy    bool   `json:"copy"`
 	Grader  bool   `json:"grader"`
 	Content string `json:"content"`

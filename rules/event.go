@@ -95,6 +95,7 @@ type File struct {
 	Test    bool   `json:"test,omitempty"` // under one of the task's test paths
 	InTree  bool   `json:"in_tree,omitempty"`
 	New     bool   `json:"new,omitempty"`     // the agent made it in this rollout; it was not there at the start
+	There   bool   `json:"there,omitempty"`   // it is known to have been there when the rollout started
 	Copy    bool   `json:"copy,omitempty"`    // it lies in another installed or cached copy of the task's package
 	Grader  bool   `json:"grader,omitempty"`  // outside the work tree, where graders look: PATH, site-packages, start-up files, verifier logs
 	Content string `json:"content,omitempty"` // the whole text after the edit, where known

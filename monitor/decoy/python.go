@@ -59,8 +59,7 @@ func nodeError(p string) string {
 type source struct {
 	code string
 	name string // "<string>", "<stdin>", or a path
-	argv []string
-	pipe bool // the code comes by stdin
+	pipe bool   // the code comes by stdin
 }
 
 func sourceOf(t *target) source {

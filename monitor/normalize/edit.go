@@ -89,6 +89,9 @@ func (r *run) edit(fl rules.File, whole bool) {
 		made = r.isNew(fl.Path, fl.Op)
 	}
 	fl.New = made
+	if state := r.pathState(fl.Path); !made && (state == PathVisible || state == PathHidden) {
+		fl.There = true
+	}
 	if had && fl.Before == "" && old.whole {
 		fl.Before = old.content
 	}

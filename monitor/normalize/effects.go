@@ -207,7 +207,8 @@ func (r *run) remove(a arg, recursive bool) {
 	}
 	if !made {
 		fl := rules.File{Op: "delete", Path: p}
-		fl.New = r.pathState(p) == PathAbsent
+		state := r.pathState(p)
+		fl.New, fl.There = state == PathAbsent, state == PathVisible || state == PathHidden
 		r.addFile(fl)
 	}
 }
