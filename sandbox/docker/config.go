@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"net/netip"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -108,6 +109,7 @@ func (e *Engine) hostConfig(spec sandbox.Spec, limits sandbox.Limits, binary, fo
 	host := &container.HostConfig{
 		Runtime:       e.opts.Runtime,
 		NetworkMode:   networkMode(spec.Network),
+		Sysctls:       sysctls(spec.Network),
 		ExtraHosts:    hosts,
 		IpcMode:       "private",
 		CapDrop:       []string{"ALL"},
@@ -152,6 +154,19 @@ func (e *Engine) resources(limits sandbox.Limits) (container.Resources, error) {
 			{Name: "fsize", Soft: disk, Hard: disk},
 		},
 	}, nil
+}
+
+// sysctls gives a sandbox without a network the IPv6 of a machine that has one: a loopback, and
+// "Network is unreachable" for all else. The daemon would switch it off, and programs would meet
+// errors that no machine without a network gives.
+func sysctls(n sandbox.Network) map[string]string {
+	if networkMode(n) != "none" {
+		return nil
+	}
+	if _, err := os.Stat("/proc/sys/net/ipv6"); err != nil {
+		return nil // a kernel without IPv6 refuses the setting
+	}
+	return map[string]string{"net.ipv6.conf.all.disable_ipv6": "0"}
 }
 
 // networkMode is the daemon's word for n.
