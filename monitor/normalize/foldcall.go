@@ -1,0 +1,151 @@
+package normalize
+
+import (
+	"encoding/base64"
+	"encoding/hex"
+	"strings"
+	"unicode/utf8"
+)
+
+func pureCall(name string) bool {
+	switch name[strings.LastIndexByte(name, '.')+1:] {
+	case "chr", "str", "bytes", "bytearray", "fromhex", "b64decode", "urlsafe_b64decode", "decode64", "atob", "from", "fromCharCode",
+		"join", "Join", "Path", "PurePath", "PosixPath", "map", "reversed", "expanduser", "abspath", "getcwd", "unhexlify", "decode", "String", "list", "int", "strict_decode64":
+		return true
+	}
+	return false
+}
+
+// apply computes a pure call over constants.
+func apply(name string, args []constant, cwd string) (constant, bool) {
+	short := name[strings.LastIndexByte(name, '.')+1:]
+	first := constant{}
+	if len(args) > 0 {
+		first = args[0]
+	}
+	switch short {
+	case "getcwd":
+		return text(cwd), true
+	case "join", "Join":
+		if strings.Contains(name, "path") || short == "Join" {
+			return joinAll(args)
+		}
+		return constant{}, false
+	case "Path", "PurePath", "PosixPath":
+		c, ok := joinAll(args)
+		c.path = true
+		return c, ok
+	}
+	if len(args) == 0 {
+		return constant{}, false
+	}
+	switch short {
+	case "chr":
+		return text(string(rune(first.n))), first.num
+	case "str", "String", "list", "expanduser", "abspath":
+		return first, true
+	case "int":
+		return first, first.num
+	case "bytes", "bytearray", "fromCharCode", "map":
+		list := first
+		switch {
+		case short == "fromCharCode":
+			list = constant{lists: true, list: args}
+		case short == "map" && len(args) == 2:
+			list = args[1]
+		}
+		return fromCodes(list)
+	case "fromhex", "unhexlify":
+		b, err := hex.DecodeString(strings.ReplaceAll(first.s, " ", ""))
+		return text(string(b)), err == nil
+	case "b64decode", "urlsafe_b64decode", "decode64", "strict_decode64", "atob":
+		return decodeText(first.s, "base64")
+	case "from", "decode":
+		if len(args) == 2 {
+			return decodeText(first.s, args[1].s)
+		}
+		return first, short == "from"
+	case "reversed":
+		return text(reverse(first.s)), !first.num
+	}
+	return constant{}, false
+}
+
+func joinAll(args []constant) (constant, bool) {
+	out := ""
+	for i, a := range args {
+		if a.num || a.lists {
+			return constant{}, false
+		}
+		if i == 0 {
+			out = a.s
+		} else {
+			out = joinPath(out, a.s)
+		}
+	}
+	return text(out), len(args) > 0
+}
+
+func fromCodes(list constant) (constant, bool) {
+	if !list.lists {
+		return list, !list.num
+	}
+	var b strings.Builder
+	for _, e := range list.list {
+		if !e.num {
+			b.WriteString(e.s)
+			continue
+		}
+		b.WriteRune(rune(e.n))
+	}
+	return text(b.String()), true
+}
+
+func decodeText(s, how string) (constant, bool) {
+	switch strings.ToLower(strings.NewReplacer("-", "", "_", "").Replace(how)) {
+	case "base64", "b64":
+		b, ok := unbase64(s)
+		return text(string(b)), ok
+	case "hex":
+		b, err := hex.DecodeString(s)
+		return text(string(b)), err == nil
+	case "rot13":
+		return text(rot13(s)), true
+	case "utf8", "ascii", "latin1":
+		return text(s), true
+	}
+	return constant{}, false
+}
+
+func unbase64(s string) ([]byte, bool) {
+	s = strings.Join(strings.Fields(s), "")
+	for _, enc := range [...]*base64.Encoding{base64.StdEncoding, base64.RawStdEncoding, base64.URLEncoding, base64.RawURLEncoding} {
+		if b, err := enc.DecodeString(s); err == nil {
+			return b, true
+		}
+	}
+	return nil, false
+}
+
+func rot13(s string) string {
+	return strings.Map(func(c rune) rune {
+		switch {
+		case c >= 'a' && c <= 'z':
+			return 'a' + (c-'a'+13)%26
+		case c >= 'A' && c <= 'Z':
+			return 'A' + (c-'A'+13)%26
+		}
+		return c
+	}, s)
+}
+
+func reverse(s string) string {
+	if !utf8.ValidString(s) {
+		return s
+	}
+	r := []rune(s)
+	for i, j := 0, len(r)-1; i < j; i, j = i+1, j-1 {
+		r[i], r[j] = r[j], r[i]
+	}
+	return string(r)
+}
