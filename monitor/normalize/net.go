@@ -72,6 +72,9 @@ func (r *run) netFacts(cmd *rules.Command, args []arg) {
 			}
 		}
 	}
+	if _, unix := optionValue(args, "--unix-socket", "--abstract-unix-socket"); unix {
+		n = rules.Net{} // the URL's host is a placeholder
+	}
 	r.judgeNet(&n)
 	cmd.Net = n
 }
@@ -227,8 +230,15 @@ func fileLike(s string) bool {
 }
 
 func (r *run) hostHeader(n *rules.Net, header string) {
-	if name, value, ok := strings.Cut(header, ":"); ok && strings.EqualFold(strings.TrimSpace(name), "host") {
-		r.addHost(n, value)
+	name, value, ok := strings.Cut(header, ":")
+	if !ok || !strings.EqualFold(strings.TrimSpace(name), "host") {
+		return
+	}
+	for _, h := range n.Hosts { // sent to this machine alone, it only picks a virtual host
+		if !localHost(h) {
+			r.addHost(n, value)
+			return
+		}
 	}
 }
 
