@@ -81,7 +81,7 @@ func validate(ctx context.Context, settings config.Config, v grading.Validator, 
 	if _, err := engine.Capabilities(ctx); err != nil {
 		return nil, infra(err)
 	}
-	preparer := &tasks.Preparer{Engine: engine, Dir: filepath.Join(settings.Data, "images"), Logger: log}
+	preparer := &tasks.Preparer{Engine: engine, Dir: filepath.Join(settings.Data, "images"), Logger: log, Build: tasks.HostAccess(os.Getenv)}
 	v.Engine, v.Prepare, v.Logger = engine, preparer.Prepare, log
 	found, err := v.Validate(ctx, list)
 	if err != nil {

@@ -76,7 +76,16 @@ func openServer(ctx context.Context, cfg config.Config, log *slog.Logger, tw twe
 	if err != nil {
 		return nil, infra(err)
 	}
+	s.sweep(ctx)
 	return s, s.join(ctx, taskList, packs, tw)
+}
+
+// sweep removes what a crash left of earlier servers on this data folder: folders of sandboxes that
+// never came to be, and a demo's stand-ins. What it cannot remove stays for the next start.
+func (s *server) sweep(ctx context.Context) {
+	if err := errors.Join(s.engine.RemoveServices(ctx), s.engine.Sweep(ctx)); err != nil {
+		s.log.Warn("leftovers of an earlier server stay", "err", err)
+	}
 }
 
 // join makes the manager and the HTTP layer of an opened server.

@@ -199,7 +199,7 @@ func TestTrainerPlane(t *testing.T) {
 		{"GET", "/v1/rollouts/r_none", "", 404, "not_found"},
 		{"POST", "/v1/rollouts/r_one/grade?wait=true", "", 200, `"outcome":"resolved"`},
 		{"POST", "/v1/rollouts/r_one/grade", "", 202, "grading"},
-		{"POST", "/v1/rollouts/r_one/exec", `{"argv": ["echo", "a"]}`, 200, `"stdout":"echo a"`},
+		{"POST", "/v1/rollouts/r_one/exec", `{"argv": ["echo", "a"]}`, 200, `"stdout":"echo a `},
 		{"POST", "/v1/rollouts/r_one/exec", `{"argv": []}`, 422, "argv"},
 		{"POST", "/v1/rollouts/r_one/exec", `{"argv": ["a"], "timeout_s": -1}`, 422, "timeout_s"},
 		{"POST", "/v1/rollouts/r_one/heartbeat", "", 200, "ok"},
@@ -226,6 +226,15 @@ func TestTrainerPlane(t *testing.T) {
 		if got.status != tc.status || !strings.Contains(got.body, tc.holds) {
 			t.Errorf("%s %s %s: got %d %.300s, want %d with %q", tc.method, tc.path, tc.body, got.status, got.body, tc.status, tc.holds)
 		}
+	}
+}
+
+// An exec is idempotent by its header, as a call is.
+func TestExecTakesTheKey(t *testing.T) {
+	l := newLab(t)
+	got := l.send("POST", "/v1/rollouts/r_one/exec", "trainer-key", `{"argv": ["a"]}`, "Idempotency-Key", "k7")
+	if !strings.Contains(got.body, `"stdout":"a k7"`) {
+		t.Errorf("the key did not reach the manager: %+v", got)
 	}
 }
 

@@ -103,7 +103,7 @@ func (op operation) describe(schemas schemaSet) map[string]any {
 	for _, q := range op.query {
 		params = append(params, parameter(q, "query"))
 	}
-	if op.method == "POST" && op.status == 201 || strings.HasSuffix(op.path, "/calls") {
+	if op.method == "POST" && op.status == 201 || strings.HasSuffix(op.path, "/calls") || strings.HasSuffix(op.path, "/exec") {
 		params = append(params, parameter("Idempotency-Key", "header"))
 	}
 	out := map[string]any{"summary": op.summary, "responses": map[string]any{

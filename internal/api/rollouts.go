@@ -116,7 +116,7 @@ func (s *Server) exec(w http.ResponseWriter, r *http.Request) error {
 		return problem("invalid_field", "Field timeout_s must be from 0 to 7200.")
 	}
 	res, err := s.rollouts.Exec(r.Context(), chi.URLParam(r, "id"), sandbox.Exec{
-		Argv: body.Argv, Stdin: []byte(body.Stdin), User: body.User, Timeout: time.Duration(body.TimeoutS * float64(time.Second)),
+		ID: r.Header.Get("Idempotency-Key"), Argv: body.Argv, Stdin: []byte(body.Stdin), User: body.User, Timeout: time.Duration(body.TimeoutS * float64(time.Second)),
 	})
 	if err != nil {
 		return err

@@ -108,16 +108,8 @@ func (l *Lab) Patch(ctx context.Context, task *tasks.Task, img rollouts.Image, s
 
 // Grade grades the agent's work in a fresh sandbox.
 func (l *Lab) Grade(ctx context.Context, job rollouts.GradeJob) (tasks.Grade, error) {
-	review := func(ctx context.Context, patch []byte) *tasks.Review {
-		if job.Patched != nil {
-			job.Patched(patch)
-		}
-		if job.Review == nil {
-			return nil
-		}
-		return job.Review(ctx, patch)
-	}
-	return grading.Grade(ctx, l.engine, subject(job.Task, job.Image), job.Session, grading.Options{Logger: l.log, Review: review})
+	return grading.Grade(ctx, l.engine, subject(job.Task, job.Image), job.Session,
+		grading.Options{Logger: l.log, Review: job.Review, Patched: job.Patched})
 }
 
 // InPlace grades as naive harnesses do, in the agent's own sandbox, where every forgery pays. For
