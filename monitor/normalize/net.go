@@ -151,6 +151,12 @@ func validHost(h string) bool {
 
 // fetcher reads the words of curl, wget and the like: bare hosts, a Host header, a config file.
 func (r *run) fetcher(n *rules.Net, args []arg, stdin string) {
+	var headers []string
+	defer func() {
+		for _, h := range headers { // last: whether a Host header counts depends on the URLs
+			r.hostHeader(n, h)
+		}
+	}()
 	for i := 1; i < len(args); i++ {
 		s := args[i].s
 		next := ""
@@ -159,10 +165,10 @@ func (r *run) fetcher(n *rules.Net, args []arg, stdin string) {
 		}
 		switch {
 		case s == "-H" || s == "--header":
-			r.hostHeader(n, next)
+			headers = append(headers, next)
 			i++
 		case strings.HasPrefix(s, "-H") || strings.HasPrefix(s, "--header="):
-			r.hostHeader(n, strings.TrimPrefix(strings.TrimPrefix(s, "--header="), "-H"))
+			headers = append(headers, strings.TrimPrefix(strings.TrimPrefix(s, "--header="), "-H"))
 		case s == "--config" || len(s) > 1 && s[0] == '-' && s[1] != '-' && strings.HasSuffix(s, "K"),
 			s == "-i" && args[0].s != "curl", s == "--input-file":
 			text := stdin
