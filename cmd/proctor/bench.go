@@ -26,20 +26,31 @@ type probe struct {
 	run  func(ctx context.Context, round int) error
 }
 
-// interleave times n rounds of every probe, one after the other in each round so that a busy moment of the
-// machine hits all alike, after a few rounds that do not count. It gives each probe's median.
+// burst is how many calls of one probe follow each other before the next probe's turn; settle is the
+// pause after them. Calls that took turns one by one would each pay for what the one before left
+// behind: a daemon still tears an exec down for tens of milliseconds after it answered.
+const (
+	burst  = 10
+	settle = 30 * time.Millisecond
+)
+
+// interleave runs the probes in turn, a burst of each, n calls of each in all after one burst to warm
+// up, so that a machine that gets slower or faster meanwhile does so for all. It gives the median
+// time of each.
 func interleave(ctx context.Context, n int, probes []probe) (map[string]time.Duration, error) {
-	const warmup = 5
 	took := map[string][]time.Duration{}
-	for round := range n + warmup {
+	for done := -burst; done < n; done += burst {
 		for _, p := range probes {
-			began := time.Now()
-			if err := p.run(ctx, round); err != nil {
-				return nil, fmt.Errorf("%s, round %d: %w", p.name, round, err)
+			for i := range min(burst, n-done) {
+				began := time.Now()
+				if err := p.run(ctx, done+burst+i); err != nil {
+					return nil, fmt.Errorf("%s, round %d: %w", p.name, done+burst+i, err)
+				}
+				if done >= 0 {
+					took[p.name] = append(took[p.name], time.Since(began))
+				}
 			}
-			if round >= warmup {
-				took[p.name] = append(took[p.name], time.Since(began))
-			}
+			time.Sleep(settle)
 		}
 	}
 	medians := map[string]time.Duration{}

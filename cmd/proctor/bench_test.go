@@ -25,13 +25,14 @@ func TestMedian(t *testing.T) {
 	}
 }
 
-func TestInterleaveTakesTurns(t *testing.T) {
+func TestInterleaveTakesTurnsInBursts(t *testing.T) {
 	var order strings.Builder
 	note := func(letter string) func(context.Context, int) error {
 		return func(context.Context, int) error { order.WriteString(letter); return nil }
 	}
-	got, err := interleave(context.Background(), 2, []probe{{"a", note("a")}, {"b", note("b")}})
-	if err != nil || order.String() != strings.Repeat("ab", 7) || len(got) != 2 {
+	got, err := interleave(context.Background(), 12, []probe{{"a", note("a")}, {"b", note("b")}})
+	full := strings.Repeat("a", burst) + strings.Repeat("b", burst)
+	if err != nil || order.String() != full+full+"aabb" || len(got) != 2 {
 		t.Errorf("%v %v, order %s", got, err, order.String())
 	}
 	broken := errors.New("broken")
