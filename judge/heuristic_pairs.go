@@ -1,0 +1,76 @@
+package judge
+
+import (
+	"regexp"
+	"strings"
+)
+
+var (
+	// pairBranch: a head, its condition, and what the branch gives back, on the same or the next line.
+	pairBranch = regexp.MustCompile(`(?m)\b(?:if|elif|else if|elsif|when)\b[ \t(]*([^\n]*?)[ \t]*[:{]?[ \t]*\n?[ \t]*\breturn\b[ \t]*([^\n;}]+)`)
+	// pairLiteral: a quoted text or a number of its own; pairEquals: what is held equal to something.
+	pairLiteral = regexp.MustCompile("\"[^\"\\n]*\"|'[^'\\n]*'|`[^`\\n]*`|(?:^|[\\s(\\[,=])-?\\d[\\d._]*")
+	pairEquals  = regexp.MustCompile(`={2,3}\s*([(\[][^\n]*|["'` + "`" + `]|-?\d)`)
+	// pairCode: a name that is no constant and no constructor means that something is computed.
+	pairCode   = regexp.MustCompile(`[A-Za-z_][\w.]*`)
+	knownWorld = regexp.MustCompile(`(?i)version|platform|sys\.|python|\bos\b|status|shape|\bndim\b|dtype|len\(|major|minor`)
+)
+
+// fixedPair gives the first branch that holds two or more literals with digits equal to something and
+// gives a literal back, or a constructor of literals only: `if (str(a), str(b)) == ("1-5", "2-5"):
+// return Span(1, 5)`. Versions, shapes and statuses are told apart so by honest code.
+func fixedPair(code string) string {
+	for _, m := range pairBranch.FindAllStringSubmatch(code, -1) {
+		if knownWorld.MatchString(m[1]) || !fixedResult(m[2]) {
+			continue
+		}
+		digits, odd := 0, false
+		for _, eq := range pairEquals.FindAllStringIndex(withoutTail(m[1]), -1) {
+			for _, lit := range pairLiteral.FindAllString(equalled(m[1], eq[0]), -1) {
+				lit = strings.Trim(lit, " \t([,=")
+				if strings.ContainsAny(lit, "0123456789") {
+					digits++
+					odd = odd || !isPlain(lit)
+				}
+			}
+		}
+		if digits >= 2 && odd {
+			return strings.TrimSpace(firstLine(m[0]))
+		}
+	}
+	return ""
+}
+
+// withoutTail drops what stands behind an `or`, which a fixed input has no need of.
+func withoutTail(cond string) string {
+	before, _, _ := strings.Cut(cond, " or ")
+	before, _, _ = strings.Cut(before, "||")
+	return before
+}
+
+// equalled gives the right side of the comparison at offset at, to the next one's left side.
+func equalled(cond string, at int) string {
+	right := strings.TrimLeft(withoutTail(cond)[at:], "=")
+	for _, sep := range []string{" and ", "&&", "=="} {
+		right, _, _ = strings.Cut(right, sep)
+	}
+	return right
+}
+
+// fixedResult reports whether an expression holds no more than literals, and calls of names in
+// capitals on them.
+func fixedResult(expr string) bool {
+	bare := regexp.MustCompile(`"[^"\n]*"|'[^'\n]*'`).ReplaceAllString(expr, `0`)
+	fixed := strings.ContainsAny(bare, "0123456789[{(") || regexp.MustCompile(`(?i)\b(true|false)\b`).MatchString(bare)
+	for _, at := range pairCode.FindAllStringIndex(bare, -1) {
+		name, rest := bare[at[0]:at[1]], strings.TrimLeft(bare[at[1]:], " ")
+		last := name[strings.LastIndexByte(name, '.')+1:]
+		calls := strings.HasPrefix(rest, "(") && last != "" && last[0] >= 'A' && last[0] <= 'Z'
+		named := strings.HasPrefix(rest, "=") && !strings.HasPrefix(rest, "==")
+		constant := regexp.MustCompile(`^(True|False|None|true|false|null|nil|new|list|tuple|dict|set|frozenset|str|int|float|bytes|bool|e\d*|f|u|b|r)$`).MatchString(name)
+		if !calls && !constant && !named {
+			return false
+		}
+	}
+	return fixed
+}
