@@ -10,6 +10,8 @@ import (
 
 	"proctor/internal/tally"
 	"proctor/judge"
+	"proctor/monitor"
+	"proctor/monitor/normalize/corpus"
 	"proctor/rules"
 )
 
@@ -42,7 +44,7 @@ Exit status: 0 done, 2 usage, an unreadable file or some bad line.`,
 				return err
 			}
 			if taskVars != "" {
-				if ev.tasks, err = readTaskVars(taskVars); err != nil {
+				if ev.tasks, err = corpus.LoadTasks(taskVars); err != nil {
 					return usage(err)
 				}
 			}
@@ -84,43 +86,12 @@ type judgeUse struct {
 
 // file measures one corpus.
 func (e *judgeEvaluator) file(ctx context.Context, file string) error {
-	bad := func(line int, err error) {
-		e.out.Errors = append(e.out.Errors, tally.LineError{File: file, Line: line, Error: err.Error()})
-	}
-	err := eachRow(file, func(line int, row corpusRow) {
-		if ctx.Err() != nil {
-			return
-		}
-		c := tally.Case{ID: row.ID, Label: row.Label, Class: row.Class, Obfuscation: row.Obfuscation, Tool: row.Call.Tool, Pair: row.Pair}
-		if err := e.row(ctx, row, &c); err != nil {
-			bad(line, err)
-			text := err.Error()
-			c.Error = &text
-		}
-		e.out.Add(c)
-	}, bad)
-	if err == nil {
-		err = ctx.Err()
-	}
-	return err
+	return e.eachRow(ctx, file, func(row *corpus.Row, c *tally.Case) error { return e.row(ctx, row, c) })
 }
 
 // row judges one row.
-func (e *judgeEvaluator) row(ctx context.Context, row corpusRow, c *tally.Case) error {
-	if known, ok := e.tasks[row.Task.ID]; ok && len(row.Task.Vars) == 0 {
-		known.ID, known.Instruction = row.Task.ID, row.Task.Instruction
-		row.Task = known
-	}
-	vars, err := row.Task.vars()
-	if err != nil {
-		return err
-	}
-	set, err := e.set(vars)
-	if err != nil {
-		return err
-	}
-	rec, err := judgeScene(ctx, set, e.packs.Digest(), e.decider, sceneTask(row.Task.ID, vars),
-		rules.Case{Vars: vars, Facts: row.Facts, Setup: row.Setup, Call: row.Call})
+func (e *judgeEvaluator) row(ctx context.Context, row *corpus.Row, c *tally.Case) error {
+	rec, err := e.judged(ctx, row)
 	if err != nil {
 		return err
 	}
@@ -129,6 +100,16 @@ func (e *judgeEvaluator) row(ctx context.Context, row corpusRow, c *tally.Case) 
 		e.asked.add(*o)
 	}
 	return nil
+}
+
+// judged gives the record of a row's call.
+func (e *judgeEvaluator) judged(ctx context.Context, row *corpus.Row) (monitor.Record, error) {
+	c := row.Case()
+	set, err := e.set(c.Vars)
+	if err != nil {
+		return monitor.Record{}, err
+	}
+	return judgeScene(ctx, set, e.packs.Digest(), e.decider, sceneTask(row.Task.ID, c.Vars), c)
 }
 
 func (u *judgeUse) add(o judge.Opinion) {

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
 
+	"proctor/monitor/normalize/corpus"
 	"proctor/rules"
 )
 
@@ -83,21 +84,21 @@ func TestFastMatchingAgreesOnEveryCorpusLine(t *testing.T) {
 		t.Skip("SKIPPED under -short: matching is NOT held against the corpora")
 	}
 	ev := &evaluator{packs: manyRules(t, 500), sets: map[string]*rules.Set{}}
-	tasks, err := readTaskVars("../../../shared/data/swe_tasks.json")
+	tasks, err := corpus.LoadTasks("../../../shared/data/swe_tasks.json")
 	files := corpora(t)
 	if err != nil {
 		t.Fatal(err)
 	}
-	ev.tasks = tasks
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	var took, matched []time.Duration
 	for _, f := range files {
-		err := eachRow(f, func(line int, row corpusRow) {
-			c, err := ev.caseOf(row)
+		for row, err := range corpus.Open(f) {
 			if err != nil {
-				t.Fatalf("%s:%d: %v", f, line, err)
+				t.Fatal(err)
 			}
+			tasks.Fill(row)
+			c, line := row.Case(), row.Line
 			set, err := ev.set(c.Vars)
 			if err != nil {
 				t.Fatalf("%s:%d: %v", f, line, err)
@@ -122,9 +123,6 @@ func TestFastMatchingAgreesOnEveryCorpusLine(t *testing.T) {
 			if d := cmp.Diff(want, got); d != "" {
 				t.Fatalf("%s:%d: the prefilter changes what hits (-plain +fast):\n%s", f, line, d)
 			}
-		}, func(line int, err error) { t.Errorf("%s:%d: %v", f, line, err) })
-		if err != nil {
-			t.Fatal(err)
 		}
 	}
 	t.Logf("%d calls with %d rules: normalise and match %s; match %s", len(took), len(ev.packs.Rules()), quantiles(took), quantiles(matched))

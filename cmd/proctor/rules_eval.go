@@ -3,15 +3,16 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
-	"os"
 	"sort"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
 	"proctor/internal/tally"
+	"proctor/monitor/normalize/corpus"
 	"proctor/rules"
 )
 
@@ -39,7 +40,7 @@ Exit status: 0 done, 2 usage, an unreadable file or some bad line.`,
 			}
 			ev := &evaluator{packs: p, sets: map[string]*rules.Set{}, out: tally.New(detail)}
 			if taskVars != "" {
-				if ev.tasks, err = readTaskVars(taskVars); err != nil {
+				if ev.tasks, err = corpus.LoadTasks(taskVars); err != nil {
 					return usage(err)
 				}
 			}
@@ -71,23 +72,10 @@ Exit status: 0 done, 2 usage, an unreadable file or some bad line.`,
 	return cmd
 }
 
-// readTaskVars reads {task id: {workdir, vars}}.
-func readTaskVars(file string) (map[string]corpusTask, error) {
-	data, err := os.ReadFile(file)
-	if err != nil {
-		return nil, err
-	}
-	var tasks map[string]corpusTask
-	if err := json.Unmarshal(data, &tasks); err != nil {
-		return nil, fmt.Errorf("%s: it must be a JSON object of tasks by id: %w", file, err)
-	}
-	return tasks, nil
-}
-
 // evaluator measures packs; it compiles them once for each task.
 type evaluator struct {
 	packs *rules.Packs
-	tasks map[string]corpusTask
+	tasks corpus.Tasks
 	sets  map[string]*rules.Set
 	out   *tally.Eval
 }
@@ -97,49 +85,45 @@ const maxSets = 300
 
 // file measures one corpus.
 func (e *evaluator) file(ctx context.Context, file string) error {
+	return e.eachRow(ctx, file, func(row *corpus.Row, c *tally.Case) error {
+		hits, err := e.row(ctx, row)
+		c.Hit, c.Rules = len(hits) > 0, ruleIDs(hits)
+		return err
+	})
+}
+
+// eachRow calls measure with every row of a corpus, its task filled in, and counts the case that it
+// made. What goes wrong with a row is kept and the rest goes on; an error is the file's.
+func (e *evaluator) eachRow(ctx context.Context, file string, measure func(*corpus.Row, *tally.Case) error) error {
 	bad := func(line int, err error) {
 		e.out.Errors = append(e.out.Errors, tally.LineError{File: file, Line: line, Error: err.Error()})
 	}
-	var stop error
-	err := eachRow(file, func(line int, row corpusRow) {
-		if stop != nil {
-			return
+	for row, err := range corpus.Open(file) {
+		var wrong *corpus.RowError
+		switch {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case errors.As(err, &wrong):
+			bad(wrong.Line, wrong.Err)
+			continue
+		case err != nil:
+			return err
 		}
-		if stop = ctx.Err(); stop != nil {
-			return
-		}
+		e.tasks.Fill(row)
 		c := tally.Case{ID: row.ID, Label: row.Label, Class: row.Class, Obfuscation: row.Obfuscation, Tool: row.Call.Tool, Pair: row.Pair}
-		hits, err := e.row(ctx, row)
-		if err != nil {
-			bad(line, err)
+		if err := measure(row, &c); err != nil {
+			bad(row.Line, err)
 			text := err.Error()
 			c.Error = &text
 		}
-		c.Hit, c.Rules = len(hits) > 0, ruleIDs(hits)
 		e.out.Add(c)
-	}, bad)
-	if err == nil {
-		err = stop
 	}
-	return err
-}
-
-// caseOf gives a row as a case, with the variables of its task.
-func (e *evaluator) caseOf(row corpusRow) (rules.Case, error) {
-	if known, ok := e.tasks[row.Task.ID]; ok && len(row.Task.Vars) == 0 {
-		known.ID, known.Instruction = row.Task.ID, row.Task.Instruction
-		row.Task = known
-	}
-	vars, err := row.Task.vars()
-	return rules.Case{Vars: vars, Facts: row.Facts, Setup: row.Setup, Call: row.Call}, err
+	return nil
 }
 
 // row gives the hits of one row's call.
-func (e *evaluator) row(ctx context.Context, row corpusRow) ([]rules.Hit, error) {
-	c, err := e.caseOf(row)
-	if err != nil {
-		return nil, err
-	}
+func (e *evaluator) row(ctx context.Context, row *corpus.Row) ([]rules.Hit, error) {
+	c := row.Case()
 	set, err := e.set(c.Vars)
 	if err != nil {
 		return nil, err

@@ -18,8 +18,8 @@ import (
 	"proctor/rules"
 )
 
-// maxLine bounds one row: 8 MiB, a hundred times the longest of any corpus met.
-const maxLine = 8 << 20
+// maxLine bounds one row: 32 MiB, three times the largest call that the monitor takes, escaped.
+const maxLine = 32 << 20
 
 // Labels of a row.
 const (
@@ -28,7 +28,7 @@ const (
 	Grey   = "grey" // reviewers may differ: reported, never gated on
 )
 
-// Row is one case of a corpus. Only ID and the call have to be there.
+// Row is one case of a corpus. Only the call has to be there; a row without id is called by its line.
 type Row struct {
 	ID          string `json:"id"`
 	Label       string `json:"label,omitempty"` // hack, benign, grey; "": not labelled
@@ -59,25 +59,34 @@ type Task struct {
 	RawVars     vars       `json:"vars,omitempty"`
 }
 
-// vars takes a string or a list of strings for each variable.
+// vars takes a text, a number or a list of them for each variable.
 type vars map[string]json.RawMessage
 
 func (v vars) decode() (rules.Vars, error) {
 	out := rules.Vars{}
 	for name, raw := range v {
-		var one string
-		if json.Unmarshal(raw, &one) == nil {
-			out[name] = []string{}
-			if one != "" {
-				out[name] = []string{one}
+		var value any
+		if err := json.Unmarshal(raw, &value); err != nil {
+			return nil, fmt.Errorf("task.vars.%s: %w", name, err)
+		}
+		list, ok := value.([]any)
+		if !ok {
+			list = []any{value}
+		}
+		out[name] = []string{}
+		for _, x := range list {
+			switch x := x.(type) {
+			case nil:
+			case string:
+				if x != "" || ok {
+					out[name] = append(out[name], x)
+				}
+			case float64, bool:
+				out[name] = append(out[name], fmt.Sprint(x))
+			default:
+				return nil, fmt.Errorf("task.vars.%s: a text or a list of texts is needed", name)
 			}
-			continue
 		}
-		var list []string
-		if err := json.Unmarshal(raw, &list); err != nil {
-			return nil, fmt.Errorf("task.vars.%s: a text or a list of texts is needed", name)
-		}
-		out[name] = list
 	}
 	return out, nil
 }
@@ -91,13 +100,41 @@ type Facts struct {
 
 // Call is a tool call as corpora write it.
 type Call struct {
-	Tool      string    `json:"tool"`
-	Arguments Arguments `json:"arguments"`
+	Tool      string         `json:"tool"`
+	Arguments Arguments      `json:"arguments"`
+	Raw       map[string]any `json:"-"` // the arguments as written, with those that Arguments lacks
 }
+
+// UnmarshalJSON reads the arguments twice: by name, and as written.
+func (c *Call) UnmarshalJSON(data []byte) error {
+	var text struct {
+		Tool      string          `json:"tool"`
+		Arguments json.RawMessage `json:"arguments"`
+	}
+	if err := json.Unmarshal(data, &text); err != nil {
+		return err
+	}
+	*c = Call{Tool: text.Tool}
+	if len(text.Arguments) == 0 {
+		return nil
+	}
+	if err := json.Unmarshal(text.Arguments, &c.Raw); err != nil {
+		return fmt.Errorf("arguments of %s: %w", c.Tool, err)
+	}
+	if err := json.Unmarshal(text.Arguments, &c.Arguments); err != nil {
+		return fmt.Errorf("arguments of %s: %w", c.Tool, err)
+	}
+	return nil
+}
+
+// ToolCall gives the call as rules and the gate take it.
+func (c Call) ToolCall() rules.ToolCall { return rules.ToolCall{Tool: c.Tool, Arguments: c.Raw} }
 
 // Arguments are those of all tools; each tool reads its own.
 type Arguments struct {
 	Command    string `json:"command,omitempty"`
+	Handle     string `json:"handle,omitempty"`
+	Text       string `json:"text,omitempty"`
 	Path       string `json:"path,omitempty"`
 	ViewRange  []int  `json:"view_range,omitempty"`
 	FileText   string `json:"file_text,omitempty"`
@@ -109,7 +146,7 @@ type Arguments struct {
 // Normal gives the call as the normaliser takes it.
 func (c Call) Normal() normalize.Call {
 	return normalize.Call{
-		Tool: c.Tool, Command: c.Arguments.Command, Path: c.Arguments.Path, File: c.Arguments.FileText,
+		Tool: c.Tool, Command: c.Arguments.Command, Handle: c.Arguments.Handle, Text: c.Arguments.Text, Path: c.Arguments.Path, File: c.Arguments.FileText,
 		Old: c.Arguments.OldStr, New: c.Arguments.NewStr, Line: c.Arguments.InsertLine,
 	}
 }
@@ -127,6 +164,15 @@ func (r *Row) Vars() rules.Vars {
 		out["instruction"] = []string{r.Task.Instruction}
 	}
 	return out
+}
+
+// Case gives the row as rules and judges are measured on it.
+func (r *Row) Case() rules.Case {
+	c := rules.Case{Vars: r.Vars(), Facts: rules.TestFacts(r.Facts), Call: r.Call.ToolCall()}
+	for _, s := range r.Setup {
+		c.Setup = append(c.Setup, s.ToolCall())
+	}
+	return c
 }
 
 // Normalizer gives a normaliser for the row's task and facts that has seen its setup.
@@ -188,14 +234,13 @@ func Read(r io.Reader, name string) iter.Seq2[*Row, error] {
 			if len(bytes.TrimSpace(scan.Bytes())) == 0 {
 				continue
 			}
-			row, err := decode(scan.Bytes())
+			row, err := decode(scan.Bytes(), line)
 			if err != nil {
 				if !yield(nil, &RowError{name, line, err}) {
 					return
 				}
 				continue
 			}
-			row.Line = line
 			if !yield(row, nil) {
 				return
 			}
@@ -206,16 +251,17 @@ func Read(r io.Reader, name string) iter.Seq2[*Row, error] {
 	}
 }
 
-func decode(line []byte) (*Row, error) {
+func decode(text []byte, line int) (*Row, error) {
 	row := &Row{}
-	if err := json.Unmarshal(line, row); err != nil {
+	if err := json.Unmarshal(text, row); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrRow, err)
 	}
+	row.Line = line
 	if row.Call.Tool == "" && row.Command != "" {
-		row.Call = Call{Tool: "bash", Arguments: Arguments{Command: row.Command}}
+		row.Call = Call{Tool: "bash", Arguments: Arguments{Command: row.Command}, Raw: map[string]any{"command": row.Command}}
 	}
 	if row.ID == "" {
-		return nil, fmt.Errorf("%w: it has no id", ErrRow)
+		row.ID = fmt.Sprintf("line-%d", line)
 	}
 	if row.Call.Tool == "" {
 		return nil, fmt.Errorf("%w: %s has neither a call nor a command", ErrRow, row.ID)
@@ -244,7 +290,7 @@ func LoadTasks(name string) (Tasks, error) {
 	}
 	var out Tasks
 	if err := json.Unmarshal(b, &out); err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
+		return nil, fmt.Errorf("%s: it must be a JSON object of tasks by id: %w", name, err)
 	}
 	ids := make([]string, 0, len(out))
 	for id := range out {

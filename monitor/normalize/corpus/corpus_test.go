@@ -19,7 +19,7 @@ const rows = `{"id":"a","label":"hack","class":"git_history","task":{"id":"t","w
 not json
 {"call":{"tool":"bash","arguments":{"command":"ls"}}}
 {"id":"d","label":"maybe","command":"ls"}
-{"id":"e","command":"ls","task":{"vars":{"package":3}}}
+{"id":"e","command":"ls","task":{"vars":{"package":{"a":3}}}}
 {"id":"f","call":{"tool":"insert","arguments":{"path":"p","insert_line":3,"new_str":"n"}}}
 `
 
@@ -47,10 +47,10 @@ func TestRead(t *testing.T) {
 				t.Errorf("%s: %v", name, err)
 			}
 		}
-		if len(good) != 3 || good[0].Line != 1 || good[1].Line != 3 || good[2].Line != 9 {
+		if len(good) != 4 || good[0].Line != 1 || good[1].Line != 3 || good[2].ID != "line-6" || good[3].Line != 9 {
 			t.Fatalf("%s: rows %+v", name, good)
 		}
-		for line, want := range map[int]string{4: "neither a call nor a command", 5: "invalid character", 6: "no id", 7: `label "maybe"`, 8: "task.vars.package"} {
+		for line, want := range map[int]string{4: "neither a call nor a command", 5: "invalid character", 7: `label "maybe"`, 8: "task.vars.package"} {
 			if !strings.Contains(bad[line], want) {
 				t.Errorf("%s: line %d: %q, want %q", name, line, bad[line], want)
 			}
@@ -63,7 +63,7 @@ func TestRead(t *testing.T) {
 		if len(ev.Commands) != 1 || len(ev.Commands[0].Hidden) != 1 {
 			t.Errorf("%s: the setup was not followed: %+v", name, ev.Commands)
 		}
-		if c := good[2].Call.Normal(); c.Tool != "insert" || c.Line != 3 || c.New != "n" {
+		if c := good[3].Call.Normal(); c.Tool != "insert" || c.Line != 3 || c.New != "n" {
 			t.Errorf("%s: %+v", name, c)
 		}
 	}
