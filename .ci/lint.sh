@@ -1,5 +1,5 @@
 #!/bin/sh
-# Linters and the vulnerability check: gofmt, go vet, staticcheck, govulncheck.
+# Linters and the vulnerability check: gofmt, go vet, go mod tidy, staticcheck, govulncheck.
 #
 # Tools are installed at the versions below into .cache/tools. govulncheck asks a database over the
 # network; where none answers, that is said loudly and is no failure, since nothing was found out.
@@ -7,7 +7,7 @@
 set -eu
 cd "$(dirname "$0")/.."
 
-staticcheck=honnef.co/go/tools/cmd/staticcheck@2026.2.2
+staticcheck=honnef.co/go/tools/cmd/staticcheck@v0.8.2
 govulncheck=golang.org/x/vuln/cmd/govulncheck@v1.9.0
 tools=$PWD/.cache/tools
 status=0
@@ -32,6 +32,16 @@ fi
 say "go vet"
 go vet ./... || status=1
 
+say "go mod tidy"
+tidy=$(mktemp)
+found=$(mktemp)
+trap 'rm -f "$found" "$tidy"' EXIT
+if ! go mod tidy -diff >"$tidy" 2>&1; then
+	say "go.mod or go.sum is not what go mod tidy makes of it, or that cannot be told:"
+	cat "$tidy"
+	status=1
+fi
+
 tool staticcheck "$staticcheck"
 say "staticcheck"
 "$tools/staticcheck" ./... || status=1
@@ -42,8 +52,6 @@ done
 
 tool govulncheck "$govulncheck"
 say "govulncheck"
-found=$(mktemp)
-trap 'rm -f "$found"' EXIT
 if "$tools/govulncheck" ./... >"$found" 2>&1; then
 	tail -n 1 "$found"
 elif grep -q 'fetching vulnerabilities' "$found"; then

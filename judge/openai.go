@@ -169,7 +169,8 @@ func (j *OpenAI) request(ctx context.Context, message string) (openai.ChatComple
 	res, err := j.client.CreateChatCompletion(ctx, openai.ChatCompletionRequest{
 		Model:       j.cfg.Model,
 		Temperature: j.cfg.Temperature,
-		MaxTokens:   j.cfg.MaxTokens,
+		//lint:ignore SA1019 servers of open models know this name and not max_completion_tokens
+		MaxTokens: j.cfg.MaxTokens,
 		Messages: []openai.ChatCompletionMessage{
 			{Role: openai.ChatMessageRoleSystem, Content: systemPrompt},
 			{Role: openai.ChatMessageRoleUser, Content: message},

@@ -71,7 +71,6 @@ type Cond struct {
 	Mods   []string
 	Values []string
 	Pos    Pos `json:"-"` // of the key
-	quoted bool
 	valPos []Pos
 }
 

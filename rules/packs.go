@@ -92,9 +92,7 @@ func Merge(sets ...*Packs) (*Packs, []Problem) {
 		if s == nil {
 			continue
 		}
-		for _, p := range s.packs {
-			files = append(files, p)
-		}
+		files = append(files, s.packs...)
 		for f, lines := range s.src {
 			src[f] = lines
 		}

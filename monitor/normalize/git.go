@@ -359,8 +359,8 @@ func (r *run) gitState(g gitCall, rest []arg) {
 // gitNet adds the URL that insteadOf settings make of a remote.
 func (r *run) gitNet(cmd *rules.Command, g gitCall, rest []arg) {
 	for k, short := range g.config {
-		real, ok := strings.CutPrefix(k, "url.")
-		if real, ok = strings.CutSuffix(real, ".insteadOf"); !ok || short == "" {
+		real, ok := strings.CutSuffix(strings.TrimPrefix(k, "url."), ".insteadOf")
+		if !ok || short == "" {
 			continue
 		}
 		for _, a := range rest[1:] {

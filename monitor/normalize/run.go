@@ -43,7 +43,6 @@ type frame struct {
 	span   rules.Span
 	files  []rules.File // what redirections around it write
 	reads  []arg        // and read
-	noGlob bool
 }
 
 func (f frame) wrapped(by string) frame {

@@ -32,15 +32,6 @@ func newRepo(ctx context.Context, parent string) (*repo, error) {
 	return r, nil
 }
 
-// borrow lets r read the objects of another repository.
-func (r *repo) borrow(other *repo) error {
-	path := filepath.Join(r.dir, "objects", "info")
-	if err := os.MkdirAll(path, 0o700); err != nil {
-		return err
-	}
-	return os.WriteFile(filepath.Join(path, "alternates"), []byte(filepath.Join(other.dir, "objects")+"\n"), 0o600)
-}
-
 func (r *repo) close() error { return os.RemoveAll(r.dir) }
 
 // gitError is a git that ended with a status other than 0.

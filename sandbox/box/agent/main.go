@@ -54,18 +54,6 @@ func harden() {
 	spare(min(spareThreads, pidsLimit("/sys/fs/cgroup")/8))
 }
 
-// catchSignals makes all signals that can be caught do nothing. They are caught rather than ignored, for
-// children would inherit that. SIGURG is left out: the runtime sends it to itself all the time.
-func catchSignals() {
-	var all []os.Signal
-	for n := 1; n <= 64; n++ {
-		if s := syscall.Signal(n); s != syscall.SIGKILL && s != syscall.SIGSTOP && s != syscall.SIGURG {
-			all = append(all, s)
-		}
-	}
-	signal.Notify(make(chan os.Signal, 1), all...)
-}
-
 // raiseLimits undoes what `prlimit --pid 1` from inside may have done, as far as the hard limit allows.
 func raiseLimits() {
 	var l unix.Rlimit

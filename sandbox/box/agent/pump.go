@@ -48,9 +48,8 @@ func (ps *pipes) open(sink io.Writer) (p *pump, w *os.File, err error) {
 
 func (p *pump) run() {
 	defer close(p.done)
-	raw, err := p.f.SyscallConn()
-	if err == nil {
-		err = raw.Read(func(uintptr) bool { return p.readAll() })
+	if raw, err := p.f.SyscallConn(); err == nil {
+		_ = raw.Read(func(uintptr) bool { return p.readAll() })
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
