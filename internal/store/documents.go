@@ -197,6 +197,11 @@ func (s *Store) Meta(ctx context.Context, name string) ([]byte, error) {
 }
 
 func (s *Store) put(ctx context.Context, what, text string, args ...any) error {
+	for i, a := range args {
+		if b, ok := a.([]byte); ok && b == nil {
+			args[i] = []byte{} // the driver writes nil as NULL, and an empty document is a document
+		}
+	}
 	_, err := s.write.ExecContext(context.WithoutCancel(ctx), text, args...)
 	return classify(what, err)
 }

@@ -234,6 +234,15 @@ func TestDocumentsComeBack(t *testing.T) {
 				t.Errorf("%s = %q, %v; want %q", name, got, err, text)
 			}
 		}
+		// An empty document is one, whether it comes as nil or not: the patch of work that changed nothing.
+		for _, empty := range [][]byte{nil, {}} {
+			if err := doc.put(empty); err != nil {
+				t.Errorf("%s: an empty document (nil: %v): %v", name, empty == nil, err)
+			}
+			if got, err := doc.get(); (err != nil && name != "review") || len(got) != 0 {
+				t.Errorf("%s: an empty document came back as %q, %v", name, got, err)
+			}
+		}
 	}
 }
 
