@@ -13,7 +13,7 @@ run: build image ## all set-up, then the demo
 	bin/proctor demo
 
 test: build image ## all set-up, then every test
-	PROCTOR_REQUIRE_DOCKER=1 $(GO) test -race ./...
+	@.ci/test.sh
 
 build: ## bin/proctor and bin/boxd, static, version stamped
 	CGO_ENABLED=0 $(GO) build -trimpath -buildvcs=false -ldflags '$(LDFLAGS)' -o bin/ ./cmd/proctor ./cmd/boxd

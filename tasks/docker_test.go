@@ -23,6 +23,9 @@ const dockerImage = "proctor/base:dev"
 // demands Docker, and is skipped, loudly, elsewhere.
 func dockerEngine(t *testing.T) *docker.Engine {
 	t.Helper()
+	if testing.Short() {
+		t.Skip("SKIPPED under -short: needs Docker")
+	}
 	lack := ""
 	if out, err := exec.Command("docker", "image", "inspect", dockerImage).CombinedOutput(); err != nil {
 		lack = "run `make image`: " + strings.TrimSpace(string(out))

@@ -9,7 +9,15 @@ import (
 
 // TestMain lets scripts call `proctor` as a program of its own: this test binary.
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"proctor": main})
+	testscript.Main(tidied{m}, map[string]func(){"proctor": main})
+}
+
+// tidied removes the programs that tests built, once all have run.
+type tidied struct{ m *testing.M }
+
+func (r tidied) Run() int {
+	defer func() { _ = os.RemoveAll(builtIn) }()
+	return r.m.Run()
 }
 
 // TestScripts runs testdata/script/*.txtar, one test a file. PROCTOR_UPDATE=1 rewrites the expected

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -20,12 +21,16 @@ import (
 	"proctor/monitor"
 )
 
+// builtIn is the folder of binaries, "" before they are built.
+var builtIn string
+
 // binaries builds proctor and boxd once per test run and gives their folder.
 var binaries = sync.OnceValues(func() (string, error) {
 	dir, err := os.MkdirTemp("", "proctor-test-bin")
 	if err != nil {
 		return "", err
 	}
+	builtIn = dir
 	build := exec.Command("go", "build", "-o", dir+"/", "proctor/cmd/proctor", "proctor/cmd/boxd")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
@@ -38,6 +43,9 @@ var binaries = sync.OnceValues(func() (string, error) {
 // promised, as a loud skip elsewhere.
 func needDocker(t *testing.T) {
 	t.Helper()
+	if testing.Short() {
+		t.Skip("SKIPPED under -short: needs Docker")
+	}
 	out, err := exec.Command("docker", "image", "inspect", "--format", "{{.Id}}", baseImage).CombinedOutput()
 	if err == nil {
 		return
@@ -215,20 +223,63 @@ func TestExecProbe(t *testing.T) {
 	s := startServer(t, t.TempDir(), "--log-level", "warn")
 	ctx, cancel := context.WithTimeout(t.Context(), 15*time.Minute)
 	defer cancel()
-	args := []string{script, "--url", s.client.URL, "--key", s.client.Key, "--image", baseImage}
-	if only := os.Getenv("PROCTOR_PROBE_ONLY"); only != "" {
-		args = append(args, "--only", only)
+	// Most of a probe is waiting, so that some at once take a fraction of the time.
+	var wg sync.WaitGroup
+	var passed atomic.Int64
+	names := probes(t, script)
+	const hands = 3
+	for hand := range hands {
+		wg.Go(func() {
+			var mine []string
+			for i := hand; i < len(names); i += hands {
+				mine = append(mine, names[i])
+			}
+			if len(mine) == 0 {
+				return
+			}
+			args := []string{script, "--url", s.client.URL, "--key", s.client.Key, "--image", baseImage, "--json", "--only", strings.Join(mine, ",")}
+			var out, progress bytes.Buffer
+			cmd := exec.CommandContext(ctx, "python3", args...)
+			cmd.Stdout, cmd.Stderr = &out, &progress
+			err := cmd.Run()
+			var report struct{ Passed, Failed, Skipped int }
+			err = errors.Join(err, json.Unmarshal(out.Bytes(), &report))
+			if err != nil || report.Failed != 0 || report.Passed+report.Skipped != len(mine) {
+				t.Errorf("%v: %+v of %d\n%s\nserver: %s", err, report, len(mine), progress.Bytes(), s.stderr)
+			}
+			passed.Add(int64(report.Passed))
+		})
 	}
-	out, err := exec.CommandContext(ctx, "python3", args...).CombinedOutput()
-	if err != nil {
-		t.Errorf("%v\n%s\nserver: %s", err, out, s.stderr)
-	}
-	t.Logf("%s", lastLine(out))
+	wg.Wait()
+	t.Logf("%d of %d probes passed", passed.Load(), len(names))
 }
 
-func lastLine(out []byte) string {
-	lines := strings.Split(strings.TrimSpace(string(out)), "\n")
-	return lines[len(lines)-1]
+// probes gives the names of all probes but the slow ones, or those that PROCTOR_PROBE_ONLY lists.
+func probes(t *testing.T, script string) []string {
+	t.Helper()
+	args := []string{script, "--list", "--json"}
+	only := os.Getenv("PROCTOR_PROBE_ONLY")
+	if only != "" {
+		args = append(args, "--only", only)
+	}
+	out, err := exec.Command("python3", args...).Output()
+	var rows []struct {
+		Name string
+		Slow bool
+	}
+	if err = errors.Join(err, json.Unmarshal(out, &rows)); err != nil {
+		t.Fatalf("the probe does not list its probes: %v: %s", err, out)
+	}
+	var names []string
+	for _, r := range rows {
+		if !r.Slow || only != "" {
+			names = append(names, r.Name)
+		}
+	}
+	if len(names) == 0 {
+		t.Fatal("the probe lists no probes")
+	}
+	return names
 }
 
 // A second server on the same data folder is refused, and says whose it is.

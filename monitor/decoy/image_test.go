@@ -76,6 +76,9 @@ func in(t *testing.T, id, text string) said {
 // baseContainer starts a container of the base image with a small repository in /tmp/w0.
 func baseContainer(t *testing.T) string {
 	t.Helper()
+	if testing.Short() {
+		t.Skip("SKIPPED under -short: needs Docker")
+	}
 	if err := exec.Command("docker", "image", "inspect", "proctor/base:dev").Run(); err != nil {
 		if os.Getenv("CI") == "true" || os.Getenv("PROCTOR_REQUIRE_DOCKER") == "1" {
 			t.Fatal("the base image is not there: make image")

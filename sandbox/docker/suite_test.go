@@ -25,6 +25,9 @@ const baseImage = "proctor/base:dev"
 // demands Docker, and is skipped, loudly, elsewhere.
 func needDocker(t *testing.T) *client.Client {
 	t.Helper()
+	if testing.Short() {
+		t.Skip("SKIPPED under -short: needs Docker")
+	}
 	cli, err := client.NewClientWithOpts(client.FromEnv, client.WithAPIVersionNegotiation())
 	if err != nil {
 		t.Fatal(err)
@@ -46,12 +49,16 @@ func needDocker(t *testing.T) *client.Client {
 	return cli
 }
 
+// builtIn is the folder of the box agent, "" before it is built.
+var builtIn string
+
 // builtBox builds the box agent once for all tests of the package.
 var builtBox = sync.OnceValues(func() (string, error) {
 	folder, err := os.MkdirTemp("", "boxd")
 	if err != nil {
 		return "", err
 	}
+	builtIn = folder
 	path := filepath.Join(folder, "boxd")
 	build := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-ldflags=-s -w", "-o", path, "proctor/cmd/boxd")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
@@ -61,9 +68,7 @@ var builtBox = sync.OnceValues(func() (string, error) {
 
 func TestMain(m *testing.M) {
 	status := m.Run()
-	if path, err := builtBox(); err == nil {
-		os.RemoveAll(filepath.Dir(path))
-	}
+	_ = os.RemoveAll(builtIn)
 	os.Exit(status)
 }
 

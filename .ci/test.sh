@@ -1,0 +1,38 @@
+#!/bin/bash
+# Every test, in three phases, each with the time that it took. Exit status: 0 all passed, 1 some failed.
+#
+#   race    every package with the race detector and -short. Left out by -short are tests that say so: those
+#           that need Docker, where the work is done by daemons and sandboxes that the detector does not see
+#           and its cost (tenfold on the corpora) would only starve their time limits, and those that read
+#           the corpora line by line on one goroutine.
+#   plain   every package without load-sensitive tests, nothing left out.
+#   docker  the packages whose tests hold sandboxes to time limits, nothing left out, one after another: two
+#           at once would starve each other on a machine of two cores.
+#
+# go vet is left to lint.sh. The last two phases build as `make build` does, so that nothing is compiled twice.
+set -uo pipefail
+cd "$(dirname "$0")/.."
+export PROCTOR_REQUIRE_DOCKER=1
+status=0
+
+# timed are the packages of the last phase.
+timed="proctor/sandbox/box proctor/sandbox/docker proctor/tasks proctor/tasks/grading proctor/monitor/decoy proctor/cmd/proctor"
+rest=$(go list ./... | grep -vxF "$(tr ' ' '\n' <<<"$timed")") || exit 1
+
+# phase NAME ARGS...: runs go test, says how long it took, and notes a failure.
+phase() {
+	local name=$1 began=$SECONDS
+	shift
+	echo "== test: $name"
+	go test -vet=off "$@" 2>&1 || status=1
+	echo "== test: $name took $((SECONDS - began)) s"
+}
+
+phase race -race -short -timeout 20m ./...
+export CGO_ENABLED=0 GOFLAGS="-trimpath -buildvcs=false"
+# shellcheck disable=SC2086 # lists of packages
+phase plain -timeout 20m $rest
+# shellcheck disable=SC2086
+phase docker -p 1 -timeout 25m $timed
+if [ "$status" = 0 ]; then echo "== test: all passed"; else echo "== test: FAILED"; fi
+exit "$status"
