@@ -47,7 +47,7 @@ say "staticcheck"
 "$tools/staticcheck" ./... || status=1
 
 for script in $(git ls-files '*.sh') .ci/run; do
-	sh -n "$script" || status=1
+	bash -n "$script" || status=1
 done
 
 tool govulncheck "$govulncheck"
