@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"proctor/monitor"
 	"proctor/rules"
 )
 
@@ -110,6 +111,13 @@ func parseToolCall(s string) (rules.ToolCall, error) {
 	}
 	if tc.Tool == "" || tc.Arguments == nil {
 		return tc, fmt.Errorf("the call needs tool and arguments")
+	}
+	raw, err := json.Marshal(tc.Arguments)
+	if err != nil {
+		return tc, fmt.Errorf("arguments: %w", err)
+	}
+	if _, err := monitor.ParseCall("", "", tc.Tool, raw, ""); err != nil {
+		return tc, fmt.Errorf("the call does not fit its tool: %w", err) // a server would refuse it as well
 	}
 	return tc, nil
 }

@@ -69,6 +69,10 @@ func newVerdictsShow() *cobra.Command {
 		Use: "show ROLLOUT ORDINAL", Short: "Show one verdict whole, as JSON", Args: cobra.ExactArgs(2),
 		Example: "  proctor verdicts show r_7f3a 4",
 		RunE: func(cmd *cobra.Command, args []string) error {
+			ordinal, err := ordinalOf(args[1])
+			if err != nil {
+				return err
+			}
 			c, err := r.open()
 			if err != nil {
 				return err
@@ -78,7 +82,7 @@ func newVerdictsShow() *cobra.Command {
 				return answered(err)
 			}
 			for _, v := range list {
-				if strconv.Itoa(v.Ordinal) == args[1] {
+				if v.Ordinal == ordinal {
 					return emit(cmd.OutOrStdout(), v)
 				}
 			}
@@ -97,9 +101,9 @@ func newVerdictsReview() *cobra.Command {
 		Use: "review ROLLOUT ORDINAL", Short: "Say whether a verdict was right", Args: cobra.ExactArgs(2),
 		Example: `  proctor verdicts review r_7f3a 4 --label benign --note "the issue cites this commit"`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			ordinal, err := strconv.Atoi(args[1])
-			if err != nil || ordinal < 1 {
-				return usage(fmt.Errorf("ORDINAL is %q; it is the number of the call, from 1", args[1]))
+			ordinal, err := ordinalOf(args[1])
+			if err != nil {
+				return err
 			}
 			c, err := r.open()
 			if err != nil {
@@ -119,4 +123,13 @@ func newVerdictsReview() *cobra.Command {
 	cmd.Flags().StringVar(&note, "note", "", "why")
 	_ = cmd.MarkFlagRequired("label")
 	return cmd
+}
+
+// ordinalOf reads the number of a call from the command line.
+func ordinalOf(text string) (int, error) {
+	ordinal, err := strconv.Atoi(text)
+	if err != nil || ordinal < 1 {
+		return 0, usage(fmt.Errorf("ORDINAL is %q; it is the number of the call, from 1", text))
+	}
+	return ordinal, nil
 }
