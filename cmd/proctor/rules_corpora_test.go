@@ -83,49 +83,58 @@ func TestFastMatchingAgreesOnEveryCorpusLine(t *testing.T) {
 	if testing.Short() {
 		t.Skip("SKIPPED under -short: matching is NOT held against the corpora")
 	}
-	ev := &evaluator{packs: manyRules(t, 500), sets: map[string]*rules.Set{}}
+	packs := manyRules(t, 500)
 	tasks, err := corpus.LoadTasks("../../../shared/data/swe_tasks.json")
 	files := corpora(t)
 	if err != nil {
 		t.Fatal(err)
 	}
+	for _, f := range files {
+		t.Run(filepath.Base(f), func(t *testing.T) {
+			t.Parallel()
+			agree(t, packs, tasks, f)
+		})
+	}
+}
+
+// agree is TestFastMatchingAgreesOnEveryCorpusLine for one corpus.
+func agree(t *testing.T, packs *rules.Packs, tasks corpus.Tasks, f string) {
+	ev := &evaluator{packs: packs, sets: map[string]*rules.Set{}}
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	var took, matched []time.Duration
-	for _, f := range files {
-		for row, err := range corpus.Open(f) {
-			if err != nil {
-				t.Fatal(err)
-			}
-			tasks.Fill(row)
-			c, line := row.Case(), row.Line
-			set, err := ev.set(c.Vars)
-			if err != nil {
-				t.Fatalf("%s:%d: %v", f, line, err)
-			}
-			start := threadTime(t)
-			events, err := normaliseCase(t.Context(), c)
-			if err != nil {
-				t.Fatalf("%s:%d: %v", f, line, err)
-			}
-			between := threadTime(t)
-			fast, plain := set.Session(), set.PlainSession()
-			var got []rules.Hit
-			for i := range events {
-				got = fast.Match(&events[i])
-			}
-			end, n := threadTime(t), time.Duration(len(events))
-			took, matched = append(took, (end-start)/n), append(matched, (end-between)/n)
-			var want []rules.Hit
-			for i := range events {
-				want = plain.Match(&events[i])
-			}
-			if d := cmp.Diff(want, got); d != "" {
-				t.Fatalf("%s:%d: the prefilter changes what hits (-plain +fast):\n%s", f, line, d)
-			}
+	for row, err := range corpus.Open(f) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		tasks.Fill(row)
+		c, line := row.Case(), row.Line
+		set, err := ev.set(c.Vars)
+		if err != nil {
+			t.Fatalf("%s:%d: %v", f, line, err)
+		}
+		start := threadTime(t)
+		events, err := normaliseCase(t.Context(), c)
+		if err != nil {
+			t.Fatalf("%s:%d: %v", f, line, err)
+		}
+		between := threadTime(t)
+		fast, plain := set.Session(), set.PlainSession()
+		var got []rules.Hit
+		for i := range events {
+			got = fast.Match(&events[i])
+		}
+		end, n := threadTime(t), time.Duration(len(events))
+		took, matched = append(took, (end-start)/n), append(matched, (end-between)/n)
+		var want []rules.Hit
+		for i := range events {
+			want = plain.Match(&events[i])
+		}
+		if d := cmp.Diff(want, got); d != "" {
+			t.Fatalf("%s:%d: the prefilter changes what hits (-plain +fast):\n%s", f, line, d)
 		}
 	}
-	t.Logf("%d calls with %d rules: normalise and match %s; match %s", len(took), len(ev.packs.Rules()), quantiles(took), quantiles(matched))
+	t.Logf("%d calls with %d rules: normalise and match %s; match %s", len(took), len(packs.Rules()), quantiles(took), quantiles(matched))
 }
 
 // quantiles sorts times and describes them.
