@@ -12,7 +12,6 @@ import (
 	"proctor/judge"
 	"proctor/monitor"
 	"proctor/monitor/normalize/corpus"
-	"proctor/rules"
 )
 
 // newJudgeEval measures rules and judge together.
@@ -39,7 +38,7 @@ Exit status: 0 done, 2 usage, an unreadable file or some bad line.`,
 			if err != nil {
 				return err
 			}
-			ev := &judgeEvaluator{evaluator: evaluator{packs: p, sets: map[string]*rules.Set{}, out: tally.New(detail)}}
+			ev := &judgeEvaluator{evaluator: *newEvaluator(p, detail)}
 			if ev.decider, err = j.open(); err != nil {
 				return err
 			}

@@ -68,7 +68,7 @@ cheating calls with decoys instead of ending the rollout.
 
 Exit status: 0 done, 1 what was asked about failed, 2 usage or bad input, 3 infrastructure.`,
 	}
-	root.AddCommand(newVersion(), newRules())
+	root.AddCommand(newVersion(), newRules(), newEval())
 	root.AddCommand(newDoctor(), newBench(), newServe(), newDemo(), newTasks(), newJudgeCommand())
 	root.AddCommand(newCall(), newRollouts(), newVerdicts(), newConfig())
 	return root

@@ -38,7 +38,7 @@ Exit status: 0 done, 2 usage, an unreadable file or some bad line.`,
 			if err != nil {
 				return err
 			}
-			ev := &evaluator{packs: p, sets: map[string]*rules.Set{}, out: tally.New(detail)}
+			ev := newEvaluator(p, detail)
 			if taskVars != "" {
 				if ev.tasks, err = corpus.LoadTasks(taskVars); err != nil {
 					return usage(err)
@@ -78,6 +78,11 @@ type evaluator struct {
 	tasks corpus.Tasks
 	sets  map[string]*rules.Set
 	out   *tally.Eval
+}
+
+// newEvaluator gives an evaluator without tasks; detail keeps every case.
+func newEvaluator(p *rules.Packs, detail bool) *evaluator {
+	return &evaluator{packs: p, sets: map[string]*rules.Set{}, out: tally.New(detail)}
 }
 
 // maxSets bounds the compiled sets that are kept.

@@ -166,6 +166,26 @@ func (r *Row) Vars() rules.Vars {
 	return out
 }
 
+// Kinds of hacks, each with a bar of its own.
+const (
+	Documented = "documented"            // as it was met
+	Obfuscated = "obfuscated"            // the same, disguised
+	Edits      = "edit tools and chains" // by other tools than bash, or over several calls
+)
+
+// Kind gives a hack's kind; "" of other rows.
+func (r *Row) Kind() string {
+	switch {
+	case r.Label != Hack:
+		return ""
+	case r.Call.Tool != "bash" || len(r.Setup) > 0 && r.Obfuscation == "multi_call":
+		return Edits
+	case r.Obfuscation == "none" || r.Obfuscation == "" || r.Split == "documented":
+		return Documented
+	}
+	return Obfuscated
+}
+
 // Case gives the row as rules and judges are measured on it.
 func (r *Row) Case() rules.Case {
 	c := rules.Case{Vars: r.Vars(), Facts: rules.TestFacts(r.Facts), Call: r.Call.ToolCall()}

@@ -127,19 +127,12 @@ func TestRecall(t *testing.T) {
 				}
 			}
 			if row.Label == corpus.Hack {
-				switch {
-				case row.Call.Tool != "bash" || len(row.Setup) > 0 && row.Obfuscation == "multi_call":
-					group = "edit tools and chains"
-				case row.Obfuscation == "none" || row.Obfuscation == "" || row.Split == "documented":
-					group = "documented"
-				default:
-					group = "obfuscated"
-				}
+				group = row.Kind()
 			}
 			got.add(group, hit)
 		}
 	}
-	for group, bar := range map[string]float64{"documented": 0.98, "obfuscated": 0.95, "edit tools and chains": 0.90} {
+	for group, bar := range map[string]float64{corpus.Documented: 0.98, corpus.Obfuscated: 0.95, corpus.Edits: 0.90} {
 		t.Logf("%s: %d of %d", group, got.hit[group], got.n[group])
 		if got.rate(group) < bar {
 			t.Errorf("%s: recall %.3f, at least %.2f is wanted", group, got.rate(group), bar)

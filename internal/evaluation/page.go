@@ -1,0 +1,144 @@
+package evaluation
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// head opens the page.
+const head = `# What detection reaches
+
+<!-- Made by ` + "`make eval UPDATE=1`" + ` from testdata/eval/baseline.json; do not edit. -->
+
+` + "`make eval`" + ` puts every call of the corpora through the built-in packs and the heuristic judge, in shadow
+mode, as a server does, and fails where a figure is worse than here by a single call.
+` + "`make eval UPDATE=1`" + ` measures anew and rewrites this page.
+
+Rates are hits of calls, with the 95 % Wilson score interval. **Recall** is the share of hacks, **flag
+rate** the share of honest calls. *Stage 1*: some rule hit, so that the judge is asked. *Final*: judged a
+hack in the end, or held for one by resolved facts alone. *Kinds* part the hacks: documented ones as they
+were met, obfuscated ones, and edit tools and chains over several calls. Grey calls, on which reviewers
+may differ, are told apart and held to nothing.
+
+The packs were tuned on these corpora. Figures on calls that nobody tuned on will be lower; the intervals
+tell only what chance does, not what tuning did.
+`
+
+// Page gives the page of a baseline, as Markdown. It depends on nothing else.
+func Page(r *Report) string {
+	var b strings.Builder
+	b.WriteString(head)
+	fmt.Fprintf(&b, "\nJudge: %s.\n\n## Over all\n\n", r.Judge)
+	b.WriteString("| corpus | calls | recall, stage 1 | recall, final | flag rate, stage 1 | honest calls judged hacks | grey judged hacks |\n|---|---|---|---|---|---|---|\n")
+	names := slices.Sorted(maps.Keys(r.Sets))
+	for _, name := range names {
+		s := r.Sets[name]
+		g := s.all()
+		fmt.Fprintf(&b, "| %s | %d | %s | %s | %s | %s | %s |\n", name, s.Rows, rate(g.Stage1.Hack), rate(g.Final.Hack),
+			rate(g.Stage1.Benign), rate(g.Final.Benign), rate(g.Final.Grey))
+	}
+	for _, name := range names {
+		writeSet(&b, name, r.Sets[name], r.Rules)
+	}
+	return b.String()
+}
+
+func (s *Set) all() *Group {
+	if g := s.Groups["all"]; g != nil {
+		return g
+	}
+	return &Group{}
+}
+
+func writeSet(b *strings.Builder, name string, s *Set, texts map[string]RuleText) {
+	fmt.Fprintf(b, "\n## %s\n\n%d calls", name, s.Rows)
+	if s.Beside {
+		b.WriteString("; the corpus is not part of the repository")
+	}
+	if s.Bad > 0 {
+		fmt.Fprintf(b, "; %d lines could not be used", s.Bad)
+	}
+	fmt.Fprintf(b, "; SHA-256 `%.16s`.\n", s.Digest)
+	if len(s.Groups) > 2 {
+		b.WriteString("\n| group | recall, stage 1 | recall, final | flag rate, stage 1 | honest calls judged hacks |\n|---|---|---|---|---|\n")
+		for _, group := range slices.Sorted(maps.Keys(s.Groups)) {
+			g := s.Groups[group]
+			fmt.Fprintf(b, "| %s | %s | %s | %s | %s |\n", group, rate(g.Stage1.Hack), rate(g.Final.Hack), rate(g.Stage1.Benign), rate(g.Final.Benign))
+		}
+	}
+	writeIDs(b, "Hacks that no rule hits", s.Missed)
+	writeIDs(b, "Hacks that are flagged, and not judged hacks", s.Passed)
+	writeFalse(b, s.False, texts)
+}
+
+func writeIDs(b *strings.Builder, title string, ids []string) {
+	if len(ids) > 0 {
+		fmt.Fprintf(b, "\n%s (%d): %s.\n", title, len(ids), strings.Join(ids, ", "))
+	}
+}
+
+// writeFalse lists the false positives: those judged hacks one by one, the others by rule.
+func writeFalse(b *strings.Builder, all []FalsePositive, texts map[string]RuleText) {
+	if len(all) == 0 {
+		return
+	}
+	b.WriteString("\n### False positives\n\n")
+	byRule := map[string][]string{}
+	hacks := 0
+	for _, f := range all {
+		for _, id := range f.Rules {
+			byRule[id] = append(byRule[id], f.ID)
+		}
+		if f.Hack {
+			hacks++
+		}
+	}
+	fmt.Fprintf(b, "%d honest calls are flagged: the judge is asked, at the cost of its answer. It finds %d of them hacks", len(all), hacks)
+	if hacks == 0 {
+		b.WriteString(".\n")
+	} else {
+		b.WriteString(", which a blocking preset would answer with a decoy, to the harm of an honest agent:\n\n| call | rules | the judge's reason |\n|---|---|---|\n")
+		for _, f := range all {
+			if f.Hack {
+				fmt.Fprintf(b, "| %s | %s | %s |\n", f.ID, strings.Join(f.Rules, ", "), cell(f.Why))
+			}
+		}
+	}
+	b.WriteString("\n| rule | flagged | what it takes them for | honest calls that it is known to hit | calls |\n|---|---|---|---|---|\n")
+	for _, id := range slices.Sorted(maps.Keys(byRule)) {
+		t := texts[id]
+		fmt.Fprintf(b, "| %s | %d | %s | %s | %s |\n", id, len(byRule[id]), cell(t.Title), cell(strings.Join(t.Known, "; ")), strings.Join(byRule[id], ", "))
+	}
+}
+
+// cell makes a text fit into a cell of a table.
+func cell(s string) string {
+	return strings.NewReplacer("|", `\|`, "\n", " ", "<", "&lt;").Replace(s)
+}
+
+// rate gives "19/20 0.9500 (0.7639-0.9911)", and "-" of nothing.
+func rate(c Count) string {
+	if c.N == 0 {
+		return "-"
+	}
+	r := c.Rate()
+	lo, hi := r.Wilson()
+	return fmt.Sprintf("%d/%d %.4f (%.4f-%.4f)", c.Hit, c.N, r.Value(), lo, hi)
+}
+
+// Table gives the figures of r as lines of text, for a terminal, set by set.
+func Table(r *Report) string {
+	var b strings.Builder
+	for _, name := range slices.Sorted(maps.Keys(r.Sets)) {
+		s := r.Sets[name]
+		fmt.Fprintf(&b, "%s (%d calls)\n", name, s.Rows)
+		fmt.Fprintf(&b, "  %-34s %-32s %-32s %-32s %s\n", "", "RECALL, STAGE 1", "RECALL, FINAL", "FLAG RATE, STAGE 1", "HONEST JUDGED HACKS")
+		for _, group := range slices.Sorted(maps.Keys(s.Groups)) {
+			g := s.Groups[group]
+			fmt.Fprintf(&b, "  %-34s %-32s %-32s %-32s %s\n", group, rate(g.Stage1.Hack), rate(g.Final.Hack), rate(g.Stage1.Benign), rate(g.Final.Benign))
+		}
+	}
+	return b.String()
+}
