@@ -86,10 +86,27 @@ func (m *Maker) replyPath(ctx context.Context, req Request, t *target) reply {
 	if len(spelled(req, t)) == 0 && len(t.cmd.Covers) > 0 {
 		return prints(famEmpty, 0, "") // it walks over what is protected, and cannot be told to leave it out
 	}
-	if r, ok := m.sibling(ctx, req, t); ok {
-		return r
+	r, ok := m.sibling(ctx, req, t)
+	if !ok {
+		r = m.templatePath(req, t)
 	}
-	return m.templatePath(req, t)
+	if !slices.ContainsFunc(t.paths, func(p string) bool { return !ofProcess.MatchString(p) }) {
+		r = closed(r)
+	}
+	return r
+}
+
+// closed words absence as a refusal.
+func closed(r reply) reply {
+	words := strings.NewReplacer("No such file or directory", "Permission denied")
+	r.stderr = []byte(words.Replace(string(r.stderr)))
+	r.parts = slices.Clone(r.parts)
+	for i := range r.parts {
+		if r.parts[i].err {
+			r.parts[i].text = []byte(words.Replace(string(r.parts[i].text)))
+		}
+	}
+	return r
 }
 
 // isProtected reports whether a word, links aside, is one of the task's protected paths.

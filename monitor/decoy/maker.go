@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"math/rand/v2"
+	"slices"
 	"sync"
 
 	"proctor/rules"
@@ -99,7 +100,15 @@ func (m *Maker) answerShell(ctx context.Context, req Request, targets []target) 
 	family, action := summary(replies)
 	out := Answer{Family: family, Action: action, Run: true, Result: merge(replies)}
 	out.Delay = m.delay(firstProgram(targets))
-	if text, ok := m.splice(req, targets, replies); ok {
+	text, ok := m.splice(req, targets, replies, false)
+	if !ok || slices.ContainsFunc(targets, guessed) {
+		if other, back, safe := m.standIn(ctx, req, targets); safe {
+			out.Action, out.Family, out.Command, out.Rewrite = actionDecoyed, famNoFile, other, restoring(back)
+			return out
+		}
+		text, ok = m.splice(req, targets, replies, true)
+	}
+	if ok {
 		out.Command = text
 		return out
 	}
@@ -117,6 +126,10 @@ func (m *Maker) answerShell(ctx context.Context, req Request, targets []target) 
 	}
 	return out
 }
+
+// guessed reports whether a target's words are made up: what code says of a missing file is its own
+// affair (it may only ask whether it exists).
+func guessed(t target) bool { return t.code != nil || interpreted(&t) }
 
 // summary names what the replies are: the first one's family; filtered only where all of them are.
 func summary(replies []reply) (family, action string) {

@@ -27,7 +27,7 @@ func newMemory() memory {
 // a folder whose every file is missing is itself missing.
 func (d *memory) learn(t target, vars rules.Vars) {
 	for _, p := range t.paths {
-		if inGitDir.MatchString(p) || !denied(p, vars) && t.cmd != nil && slices.Contains(t.cmd.Writes, p) {
+		if inGitDir.MatchString(p) || ofProcess.MatchString(p) || !denied(p, vars) && t.cmd != nil && slices.Contains(t.cmd.Writes, p) {
 			continue // git itself needs its folder, and what the agent writes is the agent's
 		}
 		d.paths = insert(d.paths, hiddenRoot(p, vars))
@@ -56,6 +56,9 @@ func (d *memory) learn(t target, vars rules.Vars) {
 
 // inGitDir matches what git works with, which therefore stays.
 var inGitDir = regexp.MustCompile(`/\.git(/(objects|refs)(/.*)?)?$`)
+
+// ofProcess matches a process's folder: ps and ls /proc show that it is there. It is closed, not gone.
+var ofProcess = regexp.MustCompile(`^/proc/[0-9]+(/|$)`)
 
 // forget lets go of paths that the agent has written since, protected ones aside: they are its own
 // files now.

@@ -96,6 +96,27 @@ func TestCoreRulesToDecoys(t *testing.T) {
 // through normalises, matches, answers and runs one command, and gives what is shown.
 func through(t *testing.T, packs *rules.Packs, dir, text string) string {
 	t.Helper()
+	a := answered(t, packs, dir, text)
+	out, code := typed(dir, a.Command)
+	r := sandbox.Result{Output: []byte(out), Exit: &code}
+	if a.Rewrite != nil {
+		r = a.Rewrite(r)
+	}
+	t.Logf("%s: typed %s\nshown %q (%d)", a.Family, a.Command, r.Output, *r.Exit)
+	return string(r.Output)
+}
+
+// typed gives what a shell in dir says to text, and its status.
+func typed(dir, text string) (string, int) {
+	cmd := exec.Command("bash", "--norc", "-c", `eval "$1"`, "bash", text)
+	cmd.Dir = dir
+	raw, _ := cmd.CombinedOutput() // its status is part of what is shown
+	return string(raw), cmd.ProcessState.ExitCode()
+}
+
+// answered normalises and matches one command, and gives the decoy.
+func answered(t *testing.T, packs *rules.Packs, dir, text string) decoy.Answer {
+	t.Helper()
 	ctx := context.Background()
 	vars := rules.Vars{"hidden_paths": {filepath.Join(dir, ".eval")}, "workdir": {dir}, "test_paths": {"tests"}, "network": {"none"}}
 	set, err := rules.Compile(packs, vars)
@@ -107,17 +128,7 @@ func through(t *testing.T, packs *rules.Packs, dir, text string) string {
 		t.Skipf("NOT TESTED: no core rule hits this command")
 	}
 	m := decoy.New(decoy.Options{Vars: vars, Run: localExec})
-	a := m.Answer(ctx, decoy.Request{Tool: "bash", Event: ev, Hits: hits, Call: sandbox.Call{Op: sandbox.OpShell, Command: text}})
-	cmd := exec.Command("bash", "--norc", "-c", `eval "$1"`, "bash", a.Command)
-	cmd.Dir = dir
-	raw, _ := cmd.CombinedOutput() // its status is part of what is shown
-	code := cmd.ProcessState.ExitCode()
-	r := sandbox.Result{Output: raw, Exit: &code}
-	if a.Rewrite != nil {
-		r = a.Rewrite(r)
-	}
-	t.Logf("%s: typed %s\nshown %q (%d)", a.Family, a.Command, r.Output, *r.Exit)
-	return string(r.Output)
+	return m.Answer(ctx, decoy.Request{Tool: "bash", Event: ev, Hits: hits, Call: sandbox.Call{Op: sandbox.OpShell, Command: text}})
 }
 
 func localExec(ctx context.Context, e sandbox.Exec) (sandbox.ExecResult, error) {

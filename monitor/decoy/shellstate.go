@@ -5,7 +5,7 @@ import "regexp"
 var (
 	// tracing makes the shell show commands as they run, or keep them: a spliced command would be
 	// seen there, in this call and in every later one.
-	tracing = regexp.MustCompile(`\bset\s+(-[a-zA-Z]*[xvTH]|-o\s+(xtrace|verbose|history|functrace|histexpand))|\bshopt\s+-\S+\s+(extdebug|cmdhist)|\btrap\b[^\n;]*\b(DEBUG|ERR|RETURN)\b|\bBASH_(XTRACEFD|COMMAND|ENV)\b|\bPS4=|(?m:^|[;&|({]\s*)(fc|history|script|caller)\b|\bbash\s+-\w*[xv]\b|\bSHELLOPTS\b`)
+	tracing = regexp.MustCompile(`\bset\s+(-[a-zA-Z]*[xvTH]|-o\s+(xtrace|verbose|history|functrace|histexpand))|\bshopt\s+-\S+\s+(extdebug|cmdhist)|\btrap\b[^\n;]*\b(DEBUG|ERR|RETURN)\b|\bBASH_(XTRACEFD|COMMAND|ENV)\b|\bPS4=|(?m:^|[;&|({]\s*)(fc|history|script|caller)\b|\b(ba|da)?sh\s+(-\S+\s+)*[-+]\w*[xv]\w*\b|\bSHELLOPTS\b`)
 	// replaced makes the words that a splice is made of mean something else.
 	replaced = regexp.MustCompile(`\b(printf|command|builtin|exit|sed)\s*\(\)|\bfunction\s+(printf|exit|command|sed)\b|\balias\s+(printf|exit|sed|:)=|\benable\s+-n\b|(?m:^|[;&|({])\s*:\s*\(\)`)
 	// looksBack shows what is typed, in the same call only.

@@ -40,7 +40,8 @@ type cut struct {
 }
 
 // splice gives the call's text with every target replaced; false where that cannot be proven safe.
-func (m *Maker) splice(req Request, targets []target, replies []reply) (string, bool) {
+// With loose, statements around a command may go with it.
+func (m *Maker) splice(req Request, targets []target, replies []reply, loose bool) (string, bool) {
 	text := req.Call.Command
 	file := m.parse(text)
 	if file == nil {
@@ -53,7 +54,7 @@ func (m *Maker) splice(req Request, targets []target, replies []reply) (string, 
 			return "", false
 		}
 		c, ok := place(file, text, t, replies[i])
-		if !ok {
+		if !ok || !c.exact && !loose {
 			return "", false
 		}
 		cuts = append(cuts, c)
@@ -63,10 +64,7 @@ func (m *Maker) splice(req Request, targets []target, replies []reply) (string, 
 
 // parse parses text where splicing is allowed at all, else nil.
 func (m *Maker) parse(text string) *syntax.File {
-	m.mu.Lock()
-	traced := m.traced
-	m.mu.Unlock()
-	if traced || showsItself(text) || len(text) > textLimit || strings.ContainsRune(text, 0) || nesting(text) > nestLimit {
+	if m.watched(text) || len(text) > textLimit || strings.ContainsRune(text, 0) || nesting(text) > nestLimit {
 		return nil
 	}
 	file, err := syntax.NewParser(syntax.Variant(syntax.LangBash), syntax.KeepComments(true)).Parse(strings.NewReader(text), "")
@@ -74,6 +72,13 @@ func (m *Maker) parse(text string) *syntax.File {
 		return nil
 	}
 	return file
+}
+
+// watched reports whether the shell would show what else than the agent's text is run in it.
+func (m *Maker) watched(text string) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.traced || showsItself(text)
 }
 
 // nesting counts the brackets of text: an upper bound of how deep it nests.
