@@ -59,6 +59,9 @@ func TestTimeouts(t *testing.T) {
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
+			if name == "fork bomb" && testing.Short() {
+				t.Skip("SKIPPED under -short: takes the processors of all other tests")
+			}
 			b := newBox(t, box.Init{})
 			b.talk(keep, step{"sleep 300 & (setsid sleep 300 &) ; plain=1", "", nil, 0})
 			limit := c.limit
