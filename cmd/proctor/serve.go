@@ -64,7 +64,7 @@ func serveFlags(cmd *cobra.Command, file *string, c *config.Config) {
 	f.StringVar(&c.ReadyFile, "ready-file", "", "file to write once requests are taken")
 	f.StringVar(&c.OnExit, "on-exit", c.OnExit, "what SIGTERM does to sandboxes: keep, remove")
 	f.StringVar(&c.Preset, "preset", c.Preset, "which confirmed hacks are blocked: balanced, strict, observe")
-	f.IntVar(&c.MaxRollouts, "max-rollouts", c.MaxRollouts, "rollouts open at once (0: the default)")
+	f.IntVar(&c.MaxRollouts, "max-rollouts", c.MaxRollouts, "rollouts open at once (0: the default, 256)")
 	f.DurationVar(&c.Lease, "lease", c.Lease, "time without a call or heartbeat after which a rollout is closed")
 	f.StringVar(&c.LogLevel, "log-level", c.LogLevel, "debug, info, warn, error")
 	f.StringVar(&c.LogFormat, "log-format", c.LogFormat, "text, json")

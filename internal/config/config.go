@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"reflect"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -32,7 +33,7 @@ type Config struct {
 	LogFormat  string   `yaml:"log_format" json:"log_format" env:"PROCTOR_LOG_FORMAT"` // text, json
 	TrainerKey string   `yaml:"-" json:"-" env:"PROCTOR_TRAINER_KEY"`                  // never from a file
 
-	MaxRollouts int           `yaml:"max_rollouts" json:"max_rollouts" env:"PROCTOR_MAX_ROLLOUTS"` // open at once; 0 is no bound
+	MaxRollouts int           `yaml:"max_rollouts" json:"max_rollouts" env:"PROCTOR_MAX_ROLLOUTS"` // open at once; 0 is the default, 256
 	Lease       time.Duration `yaml:"lease" json:"lease" env:"PROCTOR_LEASE"`
 
 	Preset string `yaml:"preset" json:"preset" env:"PROCTOR_PRESET"` // balanced, strict, observe
@@ -88,12 +89,23 @@ func (c *Config) parse(path string, body []byte) error {
 	}
 	var typed *yaml.TypeError
 	if errors.As(err, &typed) {
-		return fmt.Errorf("%s: %s", path, strings.Join(typed.Errors, "; "))
+		return fmt.Errorf("%s: %s", path, plainly(typed.Errors))
 	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
 	return nil
+}
+
+var unknownKey = regexp.MustCompile(`field (\S+) not found in type config\.\w+`)
+
+// plainly gives the decoder's errors in words of the file, with what to do.
+func plainly(errs []string) string {
+	var out []string
+	for _, e := range errs {
+		out = append(out, unknownKey.ReplaceAllString(e, "unknown key \"$1\"; `proctor config show` prints all keys"))
+	}
+	return strings.Join(out, "; ")
 }
 
 // fromEnv lays the variables named in env tags over the fields of v.

@@ -36,7 +36,7 @@ func TestErrorsNameWhatAndWhere(t *testing.T) {
 		env  map[string]string
 		want []string
 	}{
-		"unknown key":   {"listen: a\nlisen: b\n", nil, []string{"c.yaml", "line 2", "lisen"}},
+		"unknown key":   {"listen: a\nlisen: b\n", nil, []string{"c.yaml", "line 2", `unknown key "lisen"`, "config show"}},
 		"wrong type":    {"max_rollouts: many\n", nil, []string{"c.yaml", "line 1"}},
 		"bad number":    {"", map[string]string{"PROCTOR_MAX_ROLLOUTS": "x"}, []string{"PROCTOR_MAX_ROLLOUTS", "whole number"}},
 		"bad duration":  {"", map[string]string{"PROCTOR_LEASE": "soon"}, []string{"PROCTOR_LEASE", "15m"}},
