@@ -35,7 +35,8 @@ readlink /proc/1/fd/* /proc/1/exe /proc/1/cwd 2>/dev/null; true'`)
 // Nobody inside can call the agent, whoever he is.
 func TestRefusesCallersFromInside(t *testing.T) {
 	b := newBox(t, box.Init{})
-	out := b.out(`perl -e 'use Socket; socket(S, AF_UNIX, SOCK_STREAM, 0); connect(S, sockaddr_un("` + b.socket + `")) or die;
+	// The agent may have hung up before there is anything to send: SIGPIPE is no answer either.
+	out := b.out(`perl -e 'use Socket; $SIG{PIPE} = "IGNORE"; socket(S, AF_UNIX, SOCK_STREAM, 0); connect(S, sockaddr_un("` + b.socket + `")) or die;
 send(S, "\0\0\0\x0d\1" . "\0" x 12, 0); print "got:", sysread(S, $x, 100) || 0, "\n"'`)
 	if out != "got:0\n" {
 		t.Errorf("%q", out)
@@ -159,7 +160,9 @@ func TestIdleMemory(t *testing.T) {
 	for range 50 {
 		b.talk(alive)
 	}
-	if rss := memory(t, b.pid); rss > 24<<20 { // the test binary is larger than cmd/boxd
+	if rss := memory(t, b.pid); raced {
+		t.Logf("NOT MEASURED with the race detector, whose memory counts as well: %d MiB", rss>>20)
+	} else if rss > 24<<20 { // the test binary is larger than cmd/boxd
 		t.Errorf("%d MiB", rss>>20)
 	}
 	entries, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", b.pid))

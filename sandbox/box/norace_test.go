@@ -1,0 +1,5 @@
+//go:build !race
+
+package box_test
+
+const raced = false
