@@ -6,12 +6,10 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"golang.org/x/sys/unix"
 
 	"proctor/monitor/normalize/corpus"
 	"proctor/rules"
@@ -36,45 +34,20 @@ func corpora(t *testing.T) []string {
 // manyRules loads the core packs and fills up with made rules of the usual forms to n.
 func manyRules(t *testing.T, n int) *rules.Packs {
 	t.Helper()
-	core, err := rules.Core()
+	all, err := coreAndMade(n)
 	if err != nil {
 		t.Fatal(err)
-	}
-	n = max(0, n-len(core.Rules()))
-	var b strings.Builder
-	b.WriteString("pack: made\nversion: 1.0.0\nrules:\n")
-	for i := range n {
-		block := []string{
-			`{command: {program: [tool%d, git], line|re: '(?i)\bfrobnicate%d\s+--(?:now|later)\b'}}`,
-			`{script: {content|re: '(?:import|from)\s+secret_%d|open\([^)]*hidden%d'}}`,
-			`{command: {line|contains: ["word-%d", "${task.upstream_repo}/%d"]}}`,
-			`{file: {path|glob: "**/conftest%d.py", added|re: 'def\s+pytest_\w+%d'}}`,
-			`{command: {paths|under: ["${task.hidden_paths}/%d", /opt/%d], args|re: '^-[a-z]*r'}}`,
-		}[i%5]
-		fmt.Fprintf(&b, "  - {id: made-%d, title: x, severity: low, category: fabrication, match: {any: [%s]}}\n", i, fmt.Sprintf(block, i, i))
-	}
-	file := filepath.Join(t.TempDir(), "made.yaml")
-	if err := os.WriteFile(file, []byte(b.String()), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	made, probs := rules.Load(file)
-	if errs := rules.Errors(probs); len(errs) > 0 {
-		t.Fatal(errs[0])
-	}
-	all, probs := rules.Merge(core, made)
-	if errs := rules.Errors(probs); len(errs) > 0 {
-		t.Fatal(errs[0])
 	}
 	return all
 }
 
 // threadTime is the processor time of this thread: what others do on the machine does not count.
 func threadTime(t *testing.T) time.Duration {
-	var ts unix.Timespec
-	if err := unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &ts); err != nil {
+	now, err := threadClock()
+	if err != nil {
 		t.Fatal(err)
 	}
-	return time.Duration(ts.Nano())
+	return now
 }
 
 // TestFastMatchingAgreesOnEveryCorpusLine holds matching with prefilter and dispatch against plain
