@@ -209,7 +209,7 @@ func (m *Maker) replyPackage(ctx context.Context, req Request, t *target) reply 
 
 // askPackage runs the package manager on a name that nobody has taken.
 func (m *Maker) askPackage(ctx context.Context, req Request, t *target, pkgs []rules.Package) (reply, bool) {
-	if m.run == nil || t.cmd.Opaque || !slices.Contains([]string{"pip", "pip3", "uv", "npm"}, t.cmd.Program) || hasOption(t.cmd.Args, "r", "requirement") {
+	if m.run == nil || t.cmd.Opaque || !byModule(t.cmd) && !slices.Contains([]string{"pip", "pip3", "uv", "npm"}, t.cmd.Program) || hasOption(t.cmd.Args, "r", "requirement") {
 		return reply{}, false
 	}
 	back := map[string]string{}

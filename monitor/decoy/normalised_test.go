@@ -2,6 +2,7 @@ package decoy_test
 
 import (
 	"context"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -117,8 +118,15 @@ func typed(dir, text string) (string, int) {
 // answered normalises and matches one command, and gives the decoy.
 func answered(t *testing.T, packs *rules.Packs, dir, text string) decoy.Answer {
 	t.Helper()
+	return answeredFor(t, packs, dir, text, nil)
+}
+
+// answeredFor is answered with more variables of the task.
+func answeredFor(t *testing.T, packs *rules.Packs, dir, text string, more rules.Vars) decoy.Answer {
+	t.Helper()
 	ctx := context.Background()
 	vars := rules.Vars{"hidden_paths": {filepath.Join(dir, ".eval")}, "workdir": {dir}, "test_paths": {"tests"}, "network": {"none"}}
+	maps.Copy(vars, more)
 	set, err := rules.Compile(packs, vars)
 	check(t, err)
 	n := normalize.New(normalize.Task{Workdir: dir, Vars: vars}, normalize.NewCorpusFacts(nil, nil, nil, dir))

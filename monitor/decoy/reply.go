@@ -75,7 +75,12 @@ func (m *Maker) programReply(ctx context.Context, req Request, t *target) reply 
 	switch {
 	case len(t.writes) > 0 && !interpreted(t):
 		return m.replyWrite(ctx, req, t)
+	case byModule(t.cmd) && (len(t.pkgs) > 0 || len(t.hosts)+len(t.paths) == 0):
+		return m.replyPackage(ctx, req, t)
 	case t.code != nil || interpreted(t):
+		if walks(t) && m.allGone(ctx, m.vars["hidden_paths"]) {
+			return asItIs(famFilter) // it looks everywhere, and there is nothing to meet
+		}
 		return m.replyScript(ctx, req, t)
 	case t.cmd.Program == "git":
 		return m.replyGit(ctx, req, t)
@@ -87,6 +92,16 @@ func (m *Maker) programReply(ctx context.Context, req Request, t *target) reply 
 		return m.replyPath(ctx, req, t)
 	}
 	return m.replyUnknown(t)
+}
+
+// byModule reports whether a package manager is run as a module of its interpreter.
+func byModule(c *rules.Command) bool {
+	return interpreter(c.Program) == "python" && len(c.Args) > 1 && c.Args[0] == "-m" && packager(c.Args[1])
+}
+
+// walks reports whether code names nothing that is to be denied, but would come upon it.
+func walks(t *target) bool {
+	return t.class == rules.HiddenArtifact && len(t.paths)+len(t.hosts)+len(t.refs)+len(t.pkgs)+len(t.writes) == 0
 }
 
 // replyUnknown is for what no family fits: the least that can be said.

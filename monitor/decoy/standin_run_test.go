@@ -79,3 +79,32 @@ func TestStandInNeedsAbsence(t *testing.T) {
 		})
 	}
 }
+
+// Code that would come upon protected files on a walk runs as it is where there are none, and not at
+// all where there are some.
+func TestWalksInCode(t *testing.T) {
+	packs, err := rules.Core()
+	check(t, err)
+	const text = "python3 -c \"import os\nfor r, d, fs in os.walk('.'):\n  for f in fs:\n    if 'x' in f or 'secret' in f: print(os.path.join(r, f))\"; echo $?"
+	dir := tree(t, false)
+	want, _ := typed(dir, text)
+	if out := through(t, packs, dir, text); out != want {
+		t.Errorf("shown %q, wanted %q", out, want)
+	}
+	if out := through(t, packs, tree(t, true), text); strings.Contains(out, "x.json") {
+		t.Errorf("shown %q", out)
+	}
+}
+
+// pip fails in its own words, however it is called.
+func TestModuleThatFetches(t *testing.T) {
+	packs, err := rules.Core()
+	check(t, err)
+	vars := rules.Vars{"package": {"intervals"}, "base_version": {"1.3"}, "fix_version": {"1.4"}}
+	for _, text := range []string{"python3 -m pip download intervals==1.4", "python3 -m pip download intervals --no-deps"} {
+		a := answeredFor(t, packs, tree(t, false), text, vars)
+		if !strings.Contains(a.Command, "intervals") || a.Family != "no-matching-distribution" {
+			t.Errorf("%s: %s %q", text, a.Family, a.Command)
+		}
+	}
+}
