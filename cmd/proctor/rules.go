@@ -21,7 +21,7 @@ commands work on the packs that ship with Proctor.
 docs/rule-author-guide.md leads from nothing to a tested pack.`,
 	}
 	cmd.AddCommand(newRulesLs(), newRulesLint(), newRulesTest(), newRulesExplain(), newRulesEval(),
-		newRulesNew(), newRulesFmt(), newRulesDocs(), newRulesSchema())
+		newRulesNew(), newRulesFmt(), newRulesDocs(), newRulesSchema(), newRulesStats(), newRulesDiff())
 	return cmd
 }
 
