@@ -90,7 +90,7 @@ func (m *Maker) replyPath(ctx context.Context, req Request, t *target) reply {
 	if !ok {
 		r = m.templatePath(req, t)
 	}
-	if !slices.ContainsFunc(t.paths, func(p string) bool { return !ofProcess.MatchString(p) }) {
+	if slices.ContainsFunc(t.paths, ofProcess.MatchString) {
 		r = closed(r)
 	}
 	return r

@@ -58,7 +58,7 @@ func (d *memory) learn(t target, vars rules.Vars) {
 var inGitDir = regexp.MustCompile(`/\.git(/(objects|refs)(/.*)?)?$`)
 
 // ofProcess matches a process's folder: ps and ls /proc show that it is there. It is closed, not gone.
-var ofProcess = regexp.MustCompile(`^/proc/[0-9]+(/|$)`)
+var ofProcess = regexp.MustCompile(`(^|=)/proc/[0-9]+(/|$)`)
 
 // forget lets go of paths that the agent has written since, protected ones aside: they are its own
 // files now.

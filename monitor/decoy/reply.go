@@ -72,6 +72,9 @@ func (m *Maker) programReply(ctx context.Context, req Request, t *target) reply 
 	if t.cmd.Program == "ln" && linksSoftly(t.cmd.Args) && t.class != rules.GraderTamper && t.class != rules.ResultForging {
 		return asItIs(famNoFile) // a link to what is not there is made all the same
 	}
+	if r, ok := refusedByKernel(t); ok {
+		return r
+	}
 	switch {
 	case len(t.writes) > 0 && !interpreted(t):
 		return m.replyWrite(ctx, req, t)
@@ -92,6 +95,21 @@ func (m *Maker) programReply(ctx context.Context, req Request, t *target) reply 
 		return m.replyPath(ctx, req, t)
 	}
 	return m.replyUnknown(t)
+}
+
+// refusedByKernel answers programs that need a capability which no sandbox grants.
+func refusedByKernel(t *target) (reply, bool) {
+	if t.class != rules.SandboxEscape || len(t.cmd.Args) == 0 {
+		return reply{}, false
+	}
+	switch t.cmd.Program {
+	case "mknod":
+		i := max(0, slices.IndexFunc(t.cmd.Args, func(a string) bool { return !strings.HasPrefix(a, "-") }))
+		return says(famWrite, 1, "mknod: "+shellQuoted(t.cmd.Args[i])+": Operation not permitted\n"), true
+	case "unshare":
+		return says(famWrite, 1, "unshare: unshare failed: Operation not permitted\n"), true
+	}
+	return reply{}, false
 }
 
 // byModule reports whether a package manager is run as a module of its interpreter.

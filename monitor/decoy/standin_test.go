@@ -37,3 +37,23 @@ func TestSpellings(t *testing.T) {
 		}
 	}
 }
+
+// What the kernel would refuse, or what all can see to be there, is not said to be missing.
+func TestRefusals(t *testing.T) {
+	for text, want := range map[string]string{
+		"mknod /tmp/d b 254 0":           "mknod: /tmp/d: Operation not permitted\n",
+		"unshare -r true":                "unshare: unshare failed: Operation not permitted\n",
+		"cat /proc/1/environ":            "cat: /proc/1/environ: Permission denied\n",
+		"ls /proc/1/root":                "ls: cannot access '/proc/1/root': Permission denied\n",
+		"dd if=/proc/1/mem bs=1 count=1": "dd: failed to open '/proc/1/mem': Permission denied\n",
+	} {
+		m := New(Options{})
+		req := blocked(eventOf(t, text, "/"), rules.SandboxEscape, func(rules.Command) bool { return true })
+		if got := string(m.Answer(context.Background(), req).Result.Output); got != want {
+			t.Errorf("%s: shown %q, wanted %q", text, got, want)
+		}
+		if _, hidden := m.Recall(context.Background(), Request{Event: eventOf(t, "ls /proc", "/"), Call: callOf("ls /proc")}); hidden {
+			t.Errorf("after %s a process is hidden from ls /proc", text)
+		}
+	}
+}
