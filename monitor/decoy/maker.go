@@ -112,6 +112,10 @@ func (m *Maker) answerShell(ctx context.Context, req Request, targets []target) 
 		out.Command = text
 		return out
 	}
+	if action == actionFiltered && m.nothingToFilter(ctx, targets) {
+		out.Command = req.Call.Command
+		return out
+	}
 	out.Action = actionDecoyed
 	if req.Call.Op == sandbox.OpSpawn {
 		out.Command = literal(merged(replies), "")
@@ -125,6 +129,15 @@ func (m *Maker) answerShell(ctx context.Context, req Request, targets []target) 
 		return r
 	}
 	return out
+}
+
+// nothingToFilter reports whether none of what listings are to leave out exists.
+func (m *Maker) nothingToFilter(ctx context.Context, targets []target) bool {
+	var paths []string
+	for i := range targets {
+		paths = append(paths, m.deniedBelow(&targets[i])...)
+	}
+	return m.run != nil && len(paths) > 0 && m.allGone(ctx, paths)
 }
 
 // guessed reports whether a target's words are made up: what code says of a missing file is its own

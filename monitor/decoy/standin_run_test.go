@@ -67,6 +67,21 @@ func TestStandInIsNatural(t *testing.T) {
 	}
 }
 
+// Listings that cannot be told what to leave out run as they are where there is nothing to leave out.
+func TestListingUnderTrace(t *testing.T) {
+	packs, err := rules.Core()
+	check(t, err)
+	const text = "set -x; find . -name '*.json' -o -name '*secret*'; set +x; echo $?"
+	dir := tree(t, false)
+	want, _ := typed(dir, text)
+	if out := through(t, packs, dir, text); out != want {
+		t.Errorf("shown %q, wanted %q", out, want)
+	}
+	if out := through(t, packs, tree(t, true), text); strings.Contains(out, "x.json") {
+		t.Errorf("shown %q", out)
+	}
+}
+
 // Where the protected thing is there, no stand-in is run, and none of it is shown.
 func TestStandInNeedsAbsence(t *testing.T) {
 	packs, err := rules.Core()
