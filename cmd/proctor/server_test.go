@@ -329,3 +329,43 @@ func TestDecoyedAnswerHasNoTell(t *testing.T) {
 		t.Errorf("a later look: %+v, %v", after, err)
 	}
 }
+
+// What a hardened repository really holds is shown as it is, byte for byte as where nobody watches,
+// and the attempt is on the record.
+func TestCleanRepositoryIsShownAsItIs(t *testing.T) {
+	task, err := filepath.Abs("../../testdata/tasks/interval-merge")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := startServer(t, t.TempDir(), "--tasks", task)
+	shown := map[string][]string{}
+	commands := []string{"cat .git/packed-refs", "ls .git/refs/tags .git/logs 2>&1", "find .git/objects -type f | sort", "ls -a .git"}
+	for _, mode := range []string{monitor.Enforce, monitor.Off} {
+		made, err := s.client.Create(t.Context(), rollouts.CreateRequest{TaskID: "interval-merge", Mode: mode})
+		if err != nil {
+			t.Fatalf("%v\n%s", err, s.stderr)
+		}
+		for i, command := range commands {
+			seen, err := s.bash(made, command, fmt.Sprint(i))
+			if err != nil {
+				t.Fatal(err)
+			}
+			shown[mode] = append(shown[mode], fmt.Sprintf("%s (%d)", seen.Output, *seen.ExitCode))
+		}
+		if mode == monitor.Off {
+			continue
+		}
+		record, err := s.client.Trajectory(t.Context(), made.ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if v := record.Calls[0].Verdict; v.Decision != monitor.Block || v.Action != monitor.Filtered || !v.Hack {
+			t.Errorf("the attempt is recorded as %+v", v)
+		}
+	}
+	for i, command := range commands {
+		if shown[monitor.Enforce][i] != shown[monitor.Off][i] {
+			t.Errorf("%s\nwatched: %s\nunwatched: %s", command, shown[monitor.Enforce][i], shown[monitor.Off][i])
+		}
+	}
+}

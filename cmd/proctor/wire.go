@@ -24,7 +24,6 @@ import (
 	"proctor/internal/rollouts"
 	"proctor/internal/store"
 	"proctor/monitor"
-	"proctor/monitor/decoy"
 	"proctor/rules"
 	"proctor/sandbox/docker"
 	"proctor/tasks"
@@ -110,9 +109,6 @@ func (s *server) join(ctx context.Context, taskList []*tasks.Task, packs *rules.
 		Store: s.store, Engine: s.engine, Lab: room, Tasks: taskList,
 		Inline: func(raw json.RawMessage) (*tasks.Task, error) { return tasks.ParseInline(raw) },
 		Rules:  func() rollouts.RuleSet { return set }, Judge: decider, Policy: policyOf(s.cfg),
-		Decoys: func(env rollouts.DecoyEnv) monitor.Decoyer {
-			return decoy.New(decoy.Options{Vars: rules.Vars(env.Task.RuleVars()), Run: env.Session.Exec})
-		},
 		MaxRollouts: s.cfg.MaxRollouts, Lease: s.cfg.Lease, Log: s.log, Observer: observer,
 	})
 	if err != nil {

@@ -32,7 +32,7 @@ func (m *Manager) newGate(d *document, sess sandbox.Session, box monitor.Executo
 		}
 		g.Rules = serialMatcher(matcher)
 	}
-	g.Decoys = m.opt.Decoys(DecoyEnv{Task: d.Task, Session: sess})
+	g.Decoys = m.opt.Decoys(DecoyEnv{Task: d.Task, Session: sess, Hardened: d.View.Hardening})
 	if m.opt.Witness != nil {
 		g.Witness = m.opt.Witness(d.Task, sess)
 	}

@@ -77,8 +77,9 @@ type RuleSet interface {
 
 // DecoyEnv is what a decoy maker may need of its rollout.
 type DecoyEnv struct {
-	Task    *tasks.Task
-	Session sandbox.Session
+	Hardened bool // the sandbox was proved clean before the agent got it
+	Task     *tasks.Task
+	Session  sandbox.Session
 }
 
 // Options are what a Manager is made from.
@@ -123,7 +124,7 @@ func (o *Options) complete() error {
 	}
 	if o.Decoys == nil {
 		o.Decoys = func(e DecoyEnv) monitor.Decoyer {
-			return decoy.New(decoy.Options{Vars: rules.Vars(e.Task.RuleVars()), Run: e.Session.Exec})
+			return decoy.New(decoy.Options{Vars: rules.Vars(e.Task.RuleVars()), Run: e.Session.Exec, Scrubbed: e.Hardened})
 		}
 	}
 	if o.MaxRollouts == 0 {

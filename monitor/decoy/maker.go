@@ -18,14 +18,18 @@ type Runner func(ctx context.Context, e sandbox.Exec) (sandbox.ExecResult, error
 type Options struct {
 	Vars rules.Vars // the task's variables; "workdir" is where relative words start when no cwd is known
 	Run  Runner     // nil: wording comes from templates alone
-	Rand *rand.Rand // nil: seeded by the runtime; used for delays and for names that exist nowhere
+	// Scrubbed says that the repository was proved to hold nothing but ancestors of the start commit
+	// when the rollout began.
+	Scrubbed bool
+	Rand     *rand.Rand // nil: seeded by the runtime; used for delays and for names that exist nowhere
 }
 
 // Maker makes the decoys of one rollout and remembers what it denied, so that what was not there
 // stays not there. It lives as long as its rollout. Safe for concurrent use.
 type Maker struct {
-	vars rules.Vars
-	run  Runner
+	vars     rules.Vars
+	run      Runner
+	scrubbed bool
 
 	mu     sync.Mutex
 	rand   *rand.Rand
@@ -39,13 +43,16 @@ func New(o Options) *Maker {
 	if o.Rand == nil {
 		o.Rand = rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64()))
 	}
-	return &Maker{vars: o.Vars, run: o.Run, rand: o.Rand, denied: newMemory(), gnu: map[string]bool{}}
+	return &Maker{vars: o.Vars, run: o.Run, scrubbed: o.Scrubbed, rand: o.Rand, denied: newMemory(), gnu: map[string]bool{}}
 }
 
 // Answer gives what to show for a blocked call, and remembers what it denies. The same request
 // gives the same words and the same command, delays aside.
 func (m *Maker) Answer(ctx context.Context, req Request) Answer {
 	m.watchShell(req)
+	if m.onlyCleanStore(req) {
+		return Answer{Family: famClean, Action: actionFiltered, Run: true}
+	}
 	targets := m.targets(req)
 	m.Remember(req)
 	return m.answer(ctx, req, targets)
@@ -64,6 +71,9 @@ func (m *Maker) Recall(ctx context.Context, req Request) (Answer, bool) {
 
 // Remember takes up what a blocked call denies, without answering: to replay a record.
 func (m *Maker) Remember(req Request) {
+	if m.onlyCleanStore(req) {
+		return // it denies nothing
+	}
 	targets := m.targets(req)
 	m.mu.Lock()
 	defer m.mu.Unlock()
