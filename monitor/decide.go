@@ -15,9 +15,9 @@ import (
 
 // What is done where the judge is unsure, or fails, or is out.
 const (
-	OnExecute = "execute" // run the call, flag it
-	OnDecoy   = "decoy"   // block it as if it were confirmed
-	OnHold    = "hold"    // ask again until an answer comes or HoldLimit is over, then as OnDecoy
+	OnExecute = string(judge.PolicyExecute) // run the call, flag it
+	OnDecoy   = string(judge.PolicyDecoy)   // block it as if it were confirmed
+	OnHold    = string(judge.PolicyHold)    // ask again until an answer comes or HoldLimit is over, then as OnDecoy
 )
 
 // Policy says which belief leads to which action.

@@ -107,7 +107,7 @@ func (g *Gate) enter(call Call) *passage {
 		kind = g.Witness.Kind()
 	}
 	return &passage{call: call, rec: &Record{
-		CallID: call.ID, Key: call.Key, ArgsSHA256: argsHash(call), Name: call.Name, Arguments: call.Arguments,
+		CallID: call.ID, Key: call.Key, ArgsSHA256: ArgsSHA256(call), Name: call.Name, Arguments: call.Arguments,
 		Principal: orString(call.Principal, Agent), Witness: kind, StartedAt: time.Now().UTC(),
 		Verdict: Verdict{Decision: Allow, Action: Executed, Hits: []rules.Hit{}, Evidence: []string{}},
 	}}

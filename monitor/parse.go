@@ -41,7 +41,7 @@ func ParseCall(id, key, name string, arguments json.RawMessage, encoding string)
 }
 
 func toolNamed(name string) (Tool, bool) {
-	for _, t := range Tools() {
+	for _, t := range table {
 		if t.Name == name {
 			return t, true
 		}
@@ -51,7 +51,7 @@ func toolNamed(name string) (Tool, bool) {
 
 func toolNames() []string {
 	var names []string
-	for _, t := range Tools() {
+	for _, t := range table {
 		names = append(names, t.Name)
 	}
 	return names

@@ -97,18 +97,15 @@ func hash(b []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// argsHash pins what a call asked for, for idempotency: the tool, its arguments, the encoding.
-func argsHash(call Call) string {
+// ArgsSHA256 pins what a call asked for (the tool, its arguments, the encoding), to tell a retry from
+// another call under the same key; Record.ArgsSHA256 holds it.
+func ArgsSHA256(call Call) string {
 	enc := ""
 	if call.Base64 {
 		enc = "base64"
 	}
 	return hash([]byte(call.Name + "\x00" + string(call.Arguments) + "\x00" + enc))
 }
-
-// ArgsSHA256 gives the hash that Record.ArgsSHA256 holds for call, to tell a retry from another
-// call under the same key.
-func ArgsSHA256(call Call) string { return argsHash(call) }
 
 // rawText is the call as text, for an event that could not be made.
 func rawText(call Call) string {

@@ -1,6 +1,9 @@
 package monitor
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"slices"
+)
 
 // Names of the agent's tools.
 const (
@@ -35,8 +38,13 @@ type Param struct {
 // longest is the most seconds that one call may ask for: the default lifetime of a rollout.
 const longest = 7200
 
-// Tools is the table of the agent's tools, in the order in which they are listed.
-func Tools() []Tool {
+// table is made once, since every call is held against it; nobody changes it.
+var table = makeTable()
+
+// Tools gives the agent's tools, in the order in which they are listed.
+func Tools() []Tool { return slices.Clone(table) }
+
+func makeTable() []Tool {
 	path := Param{Name: "path", Kind: "string", Required: true, Description: "Path of the file; relative ones start at the working directory."}
 	handle := Param{Name: "handle", Kind: "string", Required: true, Description: "Handle of a background command; `shell` stands for the shell's own `&` jobs."}
 	return []Tool{

@@ -41,7 +41,7 @@ the harness's, unjudged. Prints the output as it is, and exits with 1 where the 
 				return answered(err)
 			}
 			if r.asJSON {
-				err = emit(cmd.OutOrStdout(), seen)
+				err = writeJSON(cmd.OutOrStdout(), seen)
 			} else {
 				_, err = io.WriteString(cmd.OutOrStdout(), seen.Output)
 			}

@@ -28,7 +28,7 @@ func newConfigShow() *cobra.Command {
 				return usage(err)
 			}
 			if asJSON {
-				return emit(cmd.OutOrStdout(), c)
+				return writeJSON(cmd.OutOrStdout(), c)
 			}
 			return yaml.NewEncoder(cmd.OutOrStdout()).Encode(c)
 		},

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -110,9 +109,7 @@ func runDemo(ctx context.Context, out io.Writer, cfg config.Config, o demoOption
 // printDemo writes the report, as JSON or for people.
 func printDemo(out io.Writer, report demo.Report, asJSON bool) error {
 	if asJSON {
-		enc := json.NewEncoder(out)
-		enc.SetIndent("", "  ")
-		return enc.Encode(report)
+		return writeJSON(out, report)
 	}
 	width := 160
 	if w, _, err := term.GetSize(int(os.Stdout.Fd())); err == nil && w > 40 {

@@ -1,10 +1,8 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 
@@ -50,13 +48,6 @@ func answered(err error) error {
 		return usage(err)
 	}
 	return infra(err)
-}
-
-// emit prints v as an indented JSON document.
-func emit(out io.Writer, v any) error {
-	enc := json.NewEncoder(out)
-	enc.SetIndent("", "  ")
-	return enc.Encode(v)
 }
 
 // ptr shows a value that may be missing.

@@ -48,7 +48,7 @@ func newRolloutsLs() *cobra.Command {
 				query.Set("cursor", next)
 			}
 			if r.asJSON {
-				return emit(cmd.OutOrStdout(), map[string]any{"rollouts": all})
+				return writeJSON(cmd.OutOrStdout(), map[string]any{"rollouts": all})
 			}
 			return printRollouts(cmd.OutOrStdout(), all)
 		},
@@ -86,7 +86,7 @@ func newRolloutsShow() *cobra.Command {
 				return answered(err)
 			}
 			if r.asJSON {
-				return emit(cmd.OutOrStdout(), t)
+				return writeJSON(cmd.OutOrStdout(), t)
 			}
 			return printTrajectory(cmd.OutOrStdout(), t)
 		},
@@ -161,7 +161,7 @@ func newRolloutsRm() *cobra.Command {
 				removed = append(removed, id)
 			}
 			if r.asJSON {
-				errs = append(errs, emit(cmd.OutOrStdout(), map[string]any{"removed": removed}))
+				errs = append(errs, writeJSON(cmd.OutOrStdout(), map[string]any{"removed": removed}))
 			}
 			return answered(errors.Join(errs...))
 		},

@@ -7,13 +7,13 @@ import (
 	"io"
 	"log/slog"
 	"os"
-	"path/filepath"
 	"sort"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"proctor/internal/config"
+	"proctor/internal/lab"
 	"proctor/sandbox"
 	"proctor/sandbox/docker"
 	"proctor/tasks"
@@ -109,7 +109,7 @@ func prepareOne(ctx context.Context, settings config.Config, task *tasks.Task, h
 		return nil, infra(err)
 	}
 	defer func() { _ = engine.Close() }()
-	preparer := &tasks.Preparer{Engine: engine, Dir: filepath.Join(settings.Data, "images"), Logger: slog.New(slog.DiscardHandler), Build: tasks.HostAccess(os.Getenv)}
+	preparer := lab.NewPreparer(engine, settings.Data, slog.New(slog.DiscardHandler))
 	p, err := preparer.Prepare(ctx, task, hardening)
 	if err != nil {
 		return nil, prepareStatus(err)

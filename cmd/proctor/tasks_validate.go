@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"runtime"
 	"strings"
 
@@ -15,6 +14,7 @@ import (
 	"golang.org/x/term"
 
 	"proctor/internal/config"
+	"proctor/internal/lab"
 	"proctor/sandbox/docker"
 	"proctor/tasks"
 	"proctor/tasks/grading"
@@ -81,7 +81,7 @@ func validate(ctx context.Context, settings config.Config, v grading.Validator, 
 	if _, err := engine.Capabilities(ctx); err != nil {
 		return nil, infra(err)
 	}
-	preparer := &tasks.Preparer{Engine: engine, Dir: filepath.Join(settings.Data, "images"), Logger: log, Build: tasks.HostAccess(os.Getenv)}
+	preparer := lab.NewPreparer(engine, settings.Data, log)
 	v.Engine, v.Prepare, v.Logger = engine, preparer.Prepare, log
 	found, err := v.Validate(ctx, list)
 	if err != nil {

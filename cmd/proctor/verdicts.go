@@ -34,7 +34,7 @@ func newVerdictsLs() *cobra.Command {
 				return answered(err)
 			}
 			if r.asJSON {
-				return emit(cmd.OutOrStdout(), map[string]any{"verdicts": list})
+				return writeJSON(cmd.OutOrStdout(), map[string]any{"verdicts": list})
 			}
 			return printVerdicts(cmd.OutOrStdout(), list)
 		},
@@ -83,7 +83,7 @@ func newVerdictsShow() *cobra.Command {
 			}
 			for _, v := range list {
 				if v.Ordinal == ordinal {
-					return emit(cmd.OutOrStdout(), v)
+					return writeJSON(cmd.OutOrStdout(), v)
 				}
 			}
 			return usage(fmt.Errorf("rollout %s has no verdict on call %s; verdicts ls shows those there are", args[0], args[1]))
@@ -113,7 +113,7 @@ func newVerdictsReview() *cobra.Command {
 				return answered(err)
 			}
 			if r.asJSON {
-				return emit(cmd.OutOrStdout(), map[string]any{"rollout": args[0], "ordinal": ordinal, "label": label, "note": note})
+				return writeJSON(cmd.OutOrStdout(), map[string]any{"rollout": args[0], "ordinal": ordinal, "label": label, "note": note})
 			}
 			return nil
 		},

@@ -99,7 +99,7 @@ func (s *server) join(ctx context.Context, taskList []*tasks.Task, packs *rules.
 	if err != nil {
 		return infra(err)
 	}
-	bench := lab.New(lab.Options{Engine: s.engine, Dir: filepath.Join(s.cfg.Data, "images"), Log: s.log})
+	bench := lab.New(lab.Options{Engine: s.engine, Data: s.cfg.Data, Log: s.log})
 	var room rollouts.Lab = bench
 	if tw.lab != nil {
 		room = tw.lab(bench)

@@ -41,8 +41,6 @@ var table = map[string]row{
 	"body_too_large":       {http.StatusRequestEntityTooLarge, "Body over the limit", false},
 	"idempotency_conflict": {http.StatusConflict, "Idempotency-Key used for another request", false},
 	"rollout_ended":        {http.StatusGone, "The rollout has ended", false},
-	"rollout_busy":         {http.StatusConflict, "The rollout is busy", true},
-	"not_submitted":        {http.StatusConflict, "The rollout has not been submitted", false},
 	"at_capacity":          {http.StatusTooManyRequests, "No capacity for another rollout", true},
 	"draining":             {http.StatusServiceUnavailable, "The server is draining", true},
 	// agent tool

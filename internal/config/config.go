@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"go.yaml.in/yaml/v3"
+
+	"proctor/judge"
 )
 
 // Config is every setting of a server. The yaml tag is the key in the file; the env tag the
@@ -154,6 +156,7 @@ func set(f reflect.Value, text string) error {
 
 // Check says which setting does not hold, by name and with the choices.
 func (c Config) Check() error {
+	policies := []string{string(judge.PolicyExecute), string(judge.PolicyDecoy), string(judge.PolicyHold)}
 	choices := []struct {
 		name, value string
 		of          []string
@@ -163,9 +166,9 @@ func (c Config) Check() error {
 		{"log_level", c.LogLevel, []string{"debug", "info", "warn", "error"}},
 		{"log_format", c.LogFormat, []string{"text", "json"}},
 		{"preset", c.Preset, []string{"balanced", "strict", "observe"}},
-		{"judge.on_unsure", c.Judge.OnUnsure, []string{"execute", "decoy", "hold"}},
-		{"judge.on_failure", c.Judge.OnFailure, []string{"execute", "decoy", "hold"}},
-		{"judge.on_outage", c.Judge.OnOutage, []string{"execute", "decoy", "hold"}},
+		{"judge.on_unsure", c.Judge.OnUnsure, policies},
+		{"judge.on_failure", c.Judge.OnFailure, policies},
+		{"judge.on_outage", c.Judge.OnOutage, policies},
 	}
 	for _, ch := range choices {
 		if !slices.Contains(ch.of, ch.value) {

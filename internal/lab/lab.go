@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"path/filepath"
 
 	"proctor/internal/rollouts"
 	"proctor/monitor/normalize"
@@ -21,7 +22,7 @@ import (
 // Options are what a Lab is made from.
 type Options struct {
 	Engine sandbox.Engine
-	Dir    string // the host's state of prepared images
+	Data   string // the data folder, with the host's state of prepared images
 	Log    *slog.Logger
 }
 
@@ -34,9 +35,13 @@ type Lab struct {
 
 // New makes a Lab.
 func New(o Options) *Lab {
-	return &Lab{engine: o.Engine, log: o.Log, preparer: &tasks.Preparer{
-		Engine: o.Engine, Dir: o.Dir, Logger: o.Log, Build: tasks.HostAccess(os.Getenv),
-	}}
+	return &Lab{engine: o.Engine, log: o.Log, preparer: NewPreparer(o.Engine, o.Data, o.Log)}
+}
+
+// NewPreparer gives the Preparer of a data folder, which every command on that folder shares the
+// images of. Build and setup lines get this host's proxy, certificates and index settings.
+func NewPreparer(engine sandbox.Engine, data string, log *slog.Logger) *tasks.Preparer {
+	return &tasks.Preparer{Engine: engine, Dir: filepath.Join(data, "images"), Logger: log, Build: tasks.HostAccess(os.Getenv)}
 }
 
 // kept is what a rollout keeps of its prepared image.
