@@ -140,7 +140,11 @@ func (c *checker) grader() {
 	if g.Kind != "" {
 		c.oneOf("grader.kind", g.Kind, graderKinds)
 	}
-	c.need("grader.command", g.Command)
+	if g.Script == "" {
+		c.need("grader.command", g.Command)
+	} else if g.Command != "" {
+		c.Fail("grader.script", "stands beside a command", "keep one of the two")
+	}
 	c.report(g.Report)
 	if g.Reward != "" {
 		c.oneOf("grader.reward", g.Reward, rewardWords)
@@ -148,10 +152,15 @@ func (c *checker) grader() {
 	if g.TimeoutS < 0 || g.TimeoutS > 24*3600 {
 		c.Fail("grader.timeout_s", "is out of range", "use 1 to 86400 seconds, or leave it out for 600")
 	}
-	if g.Files != "" && !c.onDisk {
-		c.Fail("grader.files", "names files, which an inline task does not have", "put the task into a folder and use its id")
-	} else {
-		c.fileBeside("grader.files", g.Files, true)
+	for _, f := range []struct {
+		field, name string
+		folder      bool
+	}{{"grader.files", g.Files, true}, {"grader.test_patch", g.TestPatch, false}, {"grader.script", g.Script, false}} {
+		if f.name != "" && !c.onDisk {
+			c.Fail(f.field, "names files, which an inline task does not have", "put the task into a folder and use its id")
+		} else {
+			c.fileBeside(f.field, f.name, f.folder)
+		}
 	}
 	c.expected(g)
 }

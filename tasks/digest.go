@@ -20,7 +20,7 @@ func (t *Task) Digest() (string, error) {
 	}
 	names := []string{t.Solution}
 	if t.Grader != nil {
-		names = append(names, t.Grader.Files)
+		names = append(names, t.Grader.Files, t.Grader.TestPatch, t.Grader.Script)
 	}
 	if t.Build != nil {
 		names = append(names, t.Build.inputs()...)
@@ -34,7 +34,7 @@ func (t *Task) Digest() (string, error) {
 // inputs names what a build reads from the task's folder. A Dockerfile can copy any of it.
 func (b *Build) inputs() []string {
 	if b.Dockerfile != "" {
-		return []string{"."}
+		return []string{path.Dir(path.Clean(b.Dockerfile))}
 	}
 	return []string{b.Files, b.Bundle}
 }

@@ -22,7 +22,10 @@ type Task struct {
 	Vars        Vars              `json:"vars" yaml:"vars"`
 	Grader      *Grader           `json:"grader,omitempty" yaml:"grader,omitempty"` // nil: the task cannot be graded
 	Solution    string            `json:"solution,omitempty" yaml:"solution,omitempty"`
-	Dir         string            `json:"-" yaml:"-"` // folder on the host that files are relative to
+	// Squash makes the start state a commit without history: for sets whose history holds the answer.
+	Squash bool   `json:"squash,omitempty" yaml:"squash,omitempty"`
+	Source string `json:"source,omitempty" yaml:"source,omitempty"` // the set that the task was taken from, in a word
+	Dir    string `json:"-" yaml:"-"`                               // folder on the host that files are relative to
 }
 
 // Build says how to make the task's image where Image names none.
@@ -31,6 +34,8 @@ type Build struct {
 	Base       string   `json:"base,omitempty" yaml:"base,omitempty"` // image to start from
 	Apt        []string `json:"apt,omitempty" yaml:"apt,omitempty"`
 	Pip        []string `json:"pip,omitempty" yaml:"pip,omitempty"`
+	Venv       string   `json:"venv,omitempty" yaml:"venv,omitempty"`     // absolute; a Python environment made there, before Pre
+	Pre        []string `json:"pre,omitempty" yaml:"pre,omitempty"`       // shell lines before Pip
 	Run        []string `json:"run,omitempty" yaml:"run,omitempty"`       // shell lines
 	Files      string   `json:"files,omitempty" yaml:"files,omitempty"`   // folder copied over Workdir before Run
 	Bundle     string   `json:"bundle,omitempty" yaml:"bundle,omitempty"` // git bundle cloned to Workdir before Run
@@ -62,10 +67,12 @@ type Vars struct {
 
 // Grader says how a rollout's work becomes a Grade.
 type Grader struct {
-	Kind       string   `json:"kind" yaml:"kind"`                       // patch or state
-	Files      string   `json:"files,omitempty" yaml:"files,omitempty"` // folder, relative to Dir, copied over Workdir in the fresh sandbox
-	Command    string   `json:"command" yaml:"command"`                 // {report} is replaced by the report's path
-	Report     string   `json:"report" yaml:"report"`                   // junit, pytest-json, go-test-json, log:<parser>, reward-file, exit
+	Kind       string   `json:"kind" yaml:"kind"`                                 // patch or state
+	Files      string   `json:"files,omitempty" yaml:"files,omitempty"`           // folder, relative to Dir, copied over Workdir in the fresh sandbox
+	TestPatch  string   `json:"test_patch,omitempty" yaml:"test_patch,omitempty"` // patch beside the task that makes the hidden tests of the start state's files
+	Command    string   `json:"command" yaml:"command"`                           // {report} is replaced by the report's path
+	Script     string   `json:"script,omitempty" yaml:"script,omitempty"`         // bash script beside the task, run in Command's place
+	Report     string   `json:"report" yaml:"report"`                             // junit, pytest-json, go-test-json, log:<parser>, reward-file, exit
 	FailToPass []string `json:"fail_to_pass" yaml:"fail_to_pass"`
 	PassToPass []string `json:"pass_to_pass" yaml:"pass_to_pass"`
 	TimeoutS   int      `json:"timeout_s,omitempty" yaml:"timeout_s,omitempty"` // default 600

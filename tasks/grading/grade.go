@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
+	"os"
 	"path"
 	"path/filepath"
 	"slices"
@@ -139,7 +140,7 @@ func attempt(ctx context.Context, engine sandbox.Engine, subject Subject, opts O
 // prepare brings the fresh sandbox to the patched state: patch applied on the host, protected and
 // pinned paths taken from the base, the rest carried over.
 func (g *grading) prepare(ctx context.Context, patch []byte) (step string, err error) {
-	hidden, err := g.hidden()
+	hidden, err := g.hidden(ctx)
 	if err != nil {
 		return "", err
 	}
@@ -169,19 +170,67 @@ func (g *grading) prepare(ctx context.Context, patch []byte) (step string, err e
 	return step, push(ctx, g.session, workdir, hidden)
 }
 
-func (g *grading) hidden() ([]member, error) {
-	files := g.subject.Task.Grader.Files
-	if files == "" {
+// hidden gives the files that go in before the tests run.
+func (g *grading) hidden(ctx context.Context) ([]member, error) {
+	var members []member
+	if files := g.subject.Task.Grader.Files; files != "" {
+		found, err := hostFiles(g.beside(files))
+		if err != nil {
+			return nil, fmt.Errorf("%w: grader.files: %w", errTask, err)
+		}
+		members = found
+	}
+	patched, err := g.testPatch(ctx)
+	return append(members, patched...), err
+}
+
+// beside gives the path of a file of the task's folder.
+func (g *grading) beside(name string) string {
+	if filepath.IsAbs(name) {
+		return name
+	}
+	return filepath.Join(g.subject.Task.Dir, name)
+}
+
+// testPatch gives the files that the task's test patch makes of the start state. What it deletes is
+// left: a test that is no more is asked about by nobody.
+func (g *grading) testPatch(ctx context.Context) ([]member, error) {
+	name := g.subject.Task.Grader.TestPatch
+	if name == "" {
 		return nil, nil
 	}
-	if !filepath.IsAbs(files) {
-		files = filepath.Join(g.subject.Task.Dir, files)
-	}
-	members, err := hostFiles(files)
+	patch, err := os.ReadFile(g.beside(name))
 	if err != nil {
-		return nil, fmt.Errorf("%w: grader.files: %w", errTask, err)
+		return nil, fmt.Errorf("%w: grader.test_patch: %w", errTask, err)
+	}
+	files, _, err := g.repo.apply(ctx, g.base, patch, nil)
+	if err != nil {
+		return nil, fmt.Errorf("%w: grader.test_patch: %v", errTask, err)
+	}
+	var members []member
+	for name, e := range files {
+		if g.files[name] == e || e.mode == "160000" {
+			continue
+		}
+		content, err := g.repo.blob(ctx, e.hash, maxFileBytes)
+		if err != nil {
+			return nil, err
+		}
+		members = append(members, member{name: name, mode: e.mode, content: content})
 	}
 	return members, nil
+}
+
+// script gives the task's own test script; nil where it has none.
+func script(task *tasks.Task) ([]byte, error) {
+	if task.Grader.Script == "" {
+		return nil, nil
+	}
+	data, err := os.ReadFile(filepath.Join(task.Dir, task.Grader.Script))
+	if err != nil {
+		return nil, fmt.Errorf("%w: grader.script: %w", errTask, err)
+	}
+	return data, nil
 }
 
 // test runs the test command and weighs what it left. paid is what a reward file says.
@@ -220,8 +269,19 @@ func runTests(ctx context.Context, session sandbox.Session, task *tasks.Task, s 
 	if task.Grader.TimeoutS > 0 {
 		timeout = time.Duration(task.Grader.TimeoutS) * time.Second
 	}
+	argv := []string{"/bin/sh", "-c", strings.ReplaceAll(task.Grader.Command, "{report}", file)}
+	text, err := script(task)
+	if err != nil {
+		return testRun{}, err
+	}
+	if text != nil {
+		argv = []string{"/bin/bash", path.Join(dir, "run.sh")}
+		if err := push(ctx, session, dir, []member{{name: "run.sh", mode: "100755", content: []byte(strings.ReplaceAll(string(text), "{report}", file))}}); err != nil {
+			return testRun{}, err
+		}
+	}
 	res, err := session.Exec(ctx, sandbox.Exec{
-		Argv: []string{"/bin/sh", "-c", strings.ReplaceAll(task.Grader.Command, "{report}", file)},
+		Argv: argv,
 		Env:  env, Dir: task.Workdir, Timeout: timeout,
 	})
 	result := testRun{sentinels: s}

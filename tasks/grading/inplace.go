@@ -33,7 +33,7 @@ func inPlace(ctx context.Context, subject Subject, session sandbox.Session) (tas
 	task := subject.Task
 	grade := tasks.Grade{Tests: allFailed(task.Grader)}
 	g := &grading{subject: subject}
-	hidden, err := g.hidden()
+	hidden, err := g.hidden(ctx)
 	if err != nil {
 		return grade, err
 	}
