@@ -199,6 +199,9 @@ func (g *grading) testPatch(ctx context.Context) ([]member, error) {
 	if name == "" {
 		return nil, nil
 	}
+	if g.repo == nil {
+		return nil, fmt.Errorf("%w: grader.test_patch: grading in place takes grader.files only", errTask)
+	}
 	patch, err := os.ReadFile(g.beside(name))
 	if err != nil {
 		return nil, fmt.Errorf("%w: grader.test_patch: %w", errTask, err)
