@@ -3,11 +3,11 @@ GO      ?= go
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 LDFLAGS  = -s -w -X main.version=$(VERSION)
 
-.PHONY: help run test build docker image lint eval bench fuzz chaos
+.PHONY: help run test build docker image lint eval bench fuzz chaos grading-swebench
 .DEFAULT_GOAL := help
 
 help: ## this list
-	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | awk -F'\t' '{ printf "  make %-8s %s\n", $$1, $$2 }'
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | awk -F'\t' '{ printf "  make %-8s %s\n", $$1, $$2 }'
 
 run: build image ## all set-up, then the demo
 	bin/proctor demo
@@ -39,3 +39,6 @@ fuzz: ## every fuzzer for a while (FUZZTIME, 10s each)
 
 chaos: build image ## fault injection: servers and sandboxes killed at any moment
 	PROCTOR_REQUIRE_DOCKER=1 PROCTOR_CHAOS=1 $(GO) test -count=1 -run Chaos ./...
+
+grading-swebench: ## log parsers and reports held to the swebench package, fetched for it
+	@docker/grading-swebench.sh
