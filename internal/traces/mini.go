@@ -1,0 +1,98 @@
+package traces
+
+import (
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"strings"
+)
+
+func fitsMini(o object) bool {
+	return strings.HasPrefix(o.text("trajectory_format"), "mini-swe-agent") && o.has("messages")
+}
+
+// fence finds a bash block of a text-only protocol.
+var fence = regexp.MustCompile("(?s)```(?:bash|sh|shell|mswea_bash_command)[ \t]*\n(.*?)\n?```")
+
+// miniMessage is a message of mini-swe-agent, with what it adds under extra.
+type miniMessage struct {
+	Role       string          `json:"role"`
+	Content    json.RawMessage `json:"content"`
+	ToolCallID string          `json:"tool_call_id"`
+	ToolCalls  json.RawMessage `json:"tool_calls"`
+	Extra      struct {
+		Actions []struct {
+			Command string `json:"command"`
+			ID      string `json:"tool_call_id"`
+		} `json:"actions"`
+		RawOutput  *string `json:"raw_output"`
+		ReturnCode *int    `json:"returncode"`
+	} `json:"extra"`
+}
+
+// readMini reads a .traj.json. Every action is a shell of its own.
+func readMini(_ *Document, o object) ([]*Trace, error) {
+	var messages []miniMessage
+	if err := json.Unmarshal(o["messages"], &messages); err != nil {
+		return nil, fmt.Errorf("messages: %w", err)
+	}
+	t := &Trace{Task: o.first("instance_id", "task_id"), Fresh: true}
+	var info struct {
+		Config struct {
+			Environment struct {
+				Cwd string `json:"cwd"`
+			} `json:"environment"`
+		} `json:"config"`
+	}
+	_ = json.Unmarshal(o["info"], &info) // older versions write it otherwise
+	t.Workdir = info.Config.Environment.Cwd
+	m := miniTalk{t: t, at: map[string]int{}}
+	for _, msg := range messages {
+		m.take(msg)
+	}
+	return []*Trace{t}, nil
+}
+
+// miniTalk follows a conversation.
+type miniTalk struct {
+	t       *Trace
+	at      map[string]int // calls by id
+	pending []int          // calls without id that showed nothing yet
+}
+
+func (m *miniTalk) take(msg miniMessage) {
+	switch msg.Role {
+	case "assistant":
+		m.pending = nil
+		if len(msg.Extra.Actions) == 0 {
+			for _, block := range fence.FindAllStringSubmatch(contentText(msg.Content), -1) {
+				m.pending = append(m.pending, m.t.add("bash", args{"command": block[1]}))
+			}
+		}
+		for _, a := range msg.Extra.Actions {
+			i := m.t.add("bash", args{"command": a.Command})
+			if a.ID != "" {
+				m.at[a.ID] = i
+			} else {
+				m.pending = append(m.pending, i)
+			}
+		}
+	case "tool", "user":
+		i, ok := m.at[msg.ToolCallID]
+		switch {
+		case ok:
+		case len(m.pending) > 0:
+			i, m.pending = m.pending[0], m.pending[1:]
+		default:
+			if msg.Role == "user" && m.t.Instruction == "" {
+				m.t.Instruction = contentText(msg.Content)
+			}
+			return
+		}
+		output := contentText(msg.Content)
+		if msg.Extra.RawOutput != nil {
+			output = *msg.Extra.RawOutput
+		}
+		m.t.show(i, output, msg.Extra.ReturnCode)
+	}
+}
