@@ -162,6 +162,18 @@ func (c *checker) grader() {
 			c.fileBeside(f.field, f.name, f.folder)
 		}
 	}
+	if g.FilesTo != "" && (!path.IsAbs(g.FilesTo) || path.Clean(g.FilesTo) != g.FilesTo || g.FilesTo == "/") {
+		c.Fail("grader.files_to", fmt.Sprintf("%q is not a clean absolute path", g.FilesTo), "write it as /tests")
+	}
+	for i, f := range g.FromImage {
+		field := fmt.Sprintf("grader.from_image[%d]", i)
+		if !path.IsAbs(f.Path) || path.Clean(f.Path) != f.Path || f.Path == "/" {
+			c.Fail(field+".path", fmt.Sprintf("%q is not a clean absolute path", f.Path), "name a file or folder of the image")
+		}
+		if !fs.ValidPath(f.To) {
+			c.Fail(field+".to", fmt.Sprintf("%q is not a path below the workdir", f.To), "write it relative to the workdir, without .., or as \".\"")
+		}
+	}
 	c.expected(g)
 }
 

@@ -126,6 +126,9 @@ func loadFile(file string) (*Task, []Problem) {
 	return task, problems
 }
 
+// Parse reads a task from the bytes of a task.yaml whose files lie in dir. Problems name no file.
+func Parse(data []byte, dir string) (*Task, []Problem) { return parseYAML(data, dir) }
+
 // parseYAML reads a task from the bytes of a task.yaml that lies in dir.
 func parseYAML(data []byte, dir string) (*Task, []Problem) {
 	var node yaml.Node

@@ -67,14 +67,24 @@ type Vars struct {
 
 // Grader says how a rollout's work becomes a Grade.
 type Grader struct {
-	Kind       string   `json:"kind" yaml:"kind"`                                 // patch or state
-	Files      string   `json:"files,omitempty" yaml:"files,omitempty"`           // folder, relative to Dir, copied over Workdir in the fresh sandbox
-	TestPatch  string   `json:"test_patch,omitempty" yaml:"test_patch,omitempty"` // patch beside the task that makes the hidden tests of the start state's files
-	Command    string   `json:"command" yaml:"command"`                           // {report} is replaced by the report's path
-	Script     string   `json:"script,omitempty" yaml:"script,omitempty"`         // bash script beside the task, run in Command's place
-	Report     string   `json:"report" yaml:"report"`                             // junit, pytest-json, go-test-json, log:<parser>, reward-file, exit
-	FailToPass []string `json:"fail_to_pass" yaml:"fail_to_pass"`
-	PassToPass []string `json:"pass_to_pass" yaml:"pass_to_pass"`
-	TimeoutS   int      `json:"timeout_s,omitempty" yaml:"timeout_s,omitempty"` // default 600
-	Reward     string   `json:"reward,omitempty" yaml:"reward,omitempty"`       // binary (default) or fraction
+	Kind    string `json:"kind" yaml:"kind"`                             // patch or state
+	Files   string `json:"files,omitempty" yaml:"files,omitempty"`       // folder, relative to Dir, copied over Workdir in the fresh sandbox
+	FilesTo string `json:"files_to,omitempty" yaml:"files_to,omitempty"` // absolute; where Files go instead of Workdir
+	// FromImage are hidden files that the image itself holds: hardening takes them away, and the grader
+	// gets them from the image as it was before.
+	FromImage  []ImageFiles `json:"from_image,omitempty" yaml:"from_image,omitempty"`
+	TestPatch  string       `json:"test_patch,omitempty" yaml:"test_patch,omitempty"` // patch beside the task that makes the hidden tests of the start state's files
+	Command    string       `json:"command" yaml:"command"`                           // {report} is replaced by the report's path
+	Script     string       `json:"script,omitempty" yaml:"script,omitempty"`         // bash script beside the task, run in Command's place
+	Report     string       `json:"report" yaml:"report"`                             // junit, pytest-json, go-test-json, log:<parser>, reward-file, exit
+	FailToPass []string     `json:"fail_to_pass" yaml:"fail_to_pass"`
+	PassToPass []string     `json:"pass_to_pass" yaml:"pass_to_pass"`
+	TimeoutS   int          `json:"timeout_s,omitempty" yaml:"timeout_s,omitempty"` // default 600
+	Reward     string       `json:"reward,omitempty" yaml:"reward,omitempty"`       // binary (default) or fraction
+}
+
+// ImageFiles are files of a task's raw image that the grader needs.
+type ImageFiles struct {
+	Path string `json:"path" yaml:"path"` // absolute; a file or a folder
+	To   string `json:"to" yaml:"to"`     // relative to Workdir: what stands for Path there
 }

@@ -46,7 +46,8 @@ func NewPreparer(engine sandbox.Engine, data string, log *slog.Logger) *tasks.Pr
 
 // kept is what a rollout keeps of its prepared image.
 type kept struct {
-	Key string `json:"key"` // names the result in the Preparer's cache
+	Key string `json:"key"`           // names the result in the Preparer's cache
+	Raw string `json:"raw,omitempty"` // the image before hardening
 }
 
 // Prepare gives the image that rollouts of task start from.
@@ -55,7 +56,7 @@ func (l *Lab) Prepare(ctx context.Context, task *tasks.Task, hardened bool) (rol
 	if err != nil {
 		return rollouts.Image{}, err
 	}
-	data, err := json.Marshal(kept{Key: p.Key})
+	data, err := json.Marshal(kept{Key: p.Key, Raw: p.Raw.Ref})
 	if err != nil {
 		return rollouts.Image{}, err
 	}
@@ -124,5 +125,7 @@ func (l *Lab) InPlace(ctx context.Context, job rollouts.GradeJob) (tasks.Grade, 
 }
 
 func subject(task *tasks.Task, img rollouts.Image) grading.Subject {
-	return grading.Subject{Task: task, Image: img.Ref}
+	var k kept
+	_ = json.Unmarshal(img.Data, &k) // without it the raw image is not known, which a grader that needs it says
+	return grading.Subject{Task: task, Image: img.Ref, Raw: k.Raw}
 }

@@ -167,21 +167,47 @@ func (g *grading) prepare(ctx context.Context, patch []byte) (step string, err e
 	if err := carry(ctx, g.repo, g.session, workdir, g.files, files, &g.notes); err != nil {
 		return "", err
 	}
+	if err := g.elsewhere(ctx); err != nil {
+		return "", err
+	}
 	return step, push(ctx, g.session, workdir, hidden)
 }
 
 // hidden gives the files that go in before the tests run.
 func (g *grading) hidden(ctx context.Context) ([]member, error) {
 	var members []member
-	if files := g.subject.Task.Grader.Files; files != "" {
+	if files := g.subject.Task.Grader.Files; files != "" && g.subject.Task.Grader.FilesTo == "" {
 		found, err := hostFiles(g.beside(files))
 		if err != nil {
 			return nil, fmt.Errorf("%w: grader.files: %w", errTask, err)
 		}
 		members = found
 	}
+	kept, err := g.fromImage(ctx)
+	if err != nil {
+		return nil, err
+	}
 	patched, err := g.testPatch(ctx)
-	return append(members, patched...), err
+	return append(append(members, kept...), patched...), err
+}
+
+// elsewhere puts the grader's files where they do not belong into the working folder.
+func (g *grading) elsewhere(ctx context.Context) error {
+	grader := g.subject.Task.Grader
+	if grader.Files == "" || grader.FilesTo == "" {
+		return nil
+	}
+	found, err := hostFiles(g.beside(grader.Files))
+	if err != nil {
+		return fmt.Errorf("%w: grader.files: %w", errTask, err)
+	}
+	if err := must(ctx, g.session, []string{"rm", "-rf", "--", grader.FilesTo}); err != nil {
+		return err
+	}
+	if err := must(ctx, g.session, []string{"mkdir", "-p", "--", grader.FilesTo}); err != nil {
+		return err
+	}
+	return push(ctx, g.session, grader.FilesTo, found)
 }
 
 // beside gives the path of a file of the task's folder.

@@ -14,6 +14,7 @@ import (
 type Subject struct {
 	Task  *tasks.Task
 	Image string
+	Raw   string // the image before hardening; "" where it is not known. For Grader.FromImage.
 }
 
 // Options of grading. The zero value holds.
@@ -51,6 +52,7 @@ func Patch(ctx context.Context, engine sandbox.Engine, subject Subject, session 
 
 // grading is one grading under way: a fresh sandbox and a repository that holds its working folder.
 type grading struct {
+	engine  sandbox.Engine
 	subject Subject
 	opts    Options
 	repo    *repo
@@ -63,7 +65,7 @@ type grading struct {
 
 // newGrading makes the fresh sandbox and reads its working folder.
 func newGrading(ctx context.Context, engine sandbox.Engine, subject Subject, opts Options) (_ *grading, err error) {
-	g := &grading{subject: subject, opts: opts}
+	g := &grading{engine: engine, subject: subject, opts: opts}
 	defer func() {
 		if err != nil {
 			g.close(ctx)

@@ -133,7 +133,7 @@ func (v *Validator) ready(ctx context.Context, task *tasks.Task, slots chan stru
 	if err != nil {
 		return Subject{}, nil, err
 	}
-	return Subject{Task: task, Image: prepared.Image.Ref}, prepared.Leaks, nil
+	return Subject{Task: task, Image: prepared.Image.Ref, Raw: prepared.Raw.Ref}, prepared.Leaks, nil
 }
 
 // infraError reports whether an error is the machine's doing.
