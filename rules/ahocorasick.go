@@ -15,6 +15,18 @@ type bits []uint64
 
 func (b bits) has(id int) bool { return b != nil && b[id>>6]&(1<<(id&63)) != 0 }
 
+// with adds an id, or gives words of it where b is nil.
+func (b bits) with(id, words int) bits { return b.or(id>>6, 1<<(id&63), words) }
+
+// or adds the ids of one word.
+func (b bits) or(word int, ids uint64, words int) bits {
+	if b == nil {
+		b = make(bits, words)
+	}
+	b[word] |= ids
+	return b
+}
+
 // newAutomaton builds the automaton; the index of a literal is its id. Literals are not empty.
 func newAutomaton(literals []string) *automaton {
 	a := &automaton{words: (len(literals) + 63) / 64, classes: 1}

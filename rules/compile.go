@@ -14,13 +14,14 @@ type Set struct {
 	unable []Inapplicable
 	slots  [numEntities][]slot
 	index  [numEntities]dispatch
+	blocks int // that can start a hit
 }
 
 // slot is a field that some condition reads: extracted at most once for each entity.
 type slot struct {
-	name string
-	get  extract
-	ac   *automaton
+	name   string
+	get    extract
+	filter *filter // nil where no condition on it needs a literal
 }
 
 // compiledRule is a rule under the set's variables.
@@ -38,6 +39,7 @@ type block struct {
 	conds    []*condition
 	resolved bool
 	alt      int // index of the alternative in the rule, over any and then all
+	n        int // index among the set's blocks that can start a hit
 	rule     *compiledRule
 }
 

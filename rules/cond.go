@@ -22,12 +22,14 @@ type condition struct {
 
 // group is atoms of which one has to hold.
 type group struct {
-	equals map[string]struct{} // for many equal values
-	atoms  []atom
-	lits   [][]literal // per atom: literals of which a matching text holds one; nil: not known
-	need   []int       // ids of the group's literals in the prefilter; nil: always try
-	fold   bool        // some literal was written under (?i)
-	values []string    // expanded, for explain
+	equals   map[string]struct{} // for many equal values
+	atoms    []atom
+	needs    []*need  // per atom: what a matching text holds; nil: not known
+	numbered bool     // the needs' literals have ids of the field's automaton
+	ids      []int    // of literals of which every text that meets the group holds one; see index.go
+	worth    int      // of ids as a key; 0 for none
+	dirs     []string // of under, where every value is a plain folder
+	values   []string // expanded, for explain
 }
 
 // condError is a problem of one key of a pack.
@@ -109,6 +111,9 @@ func compileCond(c *Cond, lists map[string][]string, vars Vars) (*condition, []s
 	if !all {
 		out.groups = []group{g}
 	}
+	for i := range out.groups {
+		out.groups[i].folders(op, vars.One("workdir"))
+	}
 	if missing != nil {
 		return nil, missing, nil
 	}
@@ -136,8 +141,29 @@ func (g *group) add(op, value, workdir string) error {
 		return err
 	}
 	g.atoms = append(g.atoms, a)
-	g.lits = append(g.lits, literalsOf(op, value))
+	g.needs = append(g.needs, needOf(op, value))
 	return nil
+}
+
+// folders notes the folders that under compares with, for the index, where none is a pattern.
+func (g *group) folders(op, workdir string) {
+	if op != "under" {
+		return
+	}
+	for _, v := range g.values {
+		for _, dir := range underDirs(v, workdir) {
+			if strings.ContainsAny(dir, "*?[") {
+				g.dirs = nil
+				return
+			}
+			g.dirs = append(g.dirs, dir)
+		}
+	}
+}
+
+// filtered says whether the field's literals can rule the condition out.
+func (c *condition) filtered() bool {
+	return len(c.groups) > 0 && c.groups[0].numbered && len(c.groups[0].needs) > 0
 }
 
 // existsCond reads the one value of exists.
@@ -183,41 +209,59 @@ func keys[V any](m map[string]V) []string {
 	return out
 }
 
-// match says whether some text meets the group, and the piece that did.
-func (g *group) match(texts []string) (string, bool) {
+// found is a text that meets a condition.
+type found struct {
+	text string
+	find func(string) string // the piece of it; nil: all
+}
+
+// piece gives what of the text matched, the whole where that is empty.
+func (f found) piece() string {
+	if f.find == nil {
+		return f.text
+	}
+	if p := f.find(f.text); p != "" {
+		return p
+	}
+	return f.text
+}
+
+// match says whether some text meets the group, and which. lits are the literals that the texts
+// hold; only a group whose needs are numbered looks at them.
+func (g *group) match(texts []string, lits bits, plain bool) (found, bool) {
 	for _, t := range texts {
 		if _, ok := g.equals[t]; ok {
-			return t, true
+			return found{text: t}, true
 		}
-		for _, a := range g.atoms {
-			if piece, ok := a(t); ok {
-				if piece == "" {
-					piece = t
-				}
-				return piece, true
+		for i := range g.atoms {
+			if g.numbered && !plain && !g.needs[i].met(lits) {
+				continue
+			}
+			if g.atoms[i].holds(t, plain) {
+				return found{t, g.atoms[i].find}, true
 			}
 		}
 	}
-	return "", false
+	return found{}, false
 }
 
-// match says whether the texts of the field meet the condition, and a piece that did.
-func (c *condition) match(texts []string) (string, bool) {
+// match says whether the texts of the field meet the condition, and one that did.
+func (c *condition) match(texts []string, lits bits, plain bool) (found, bool) {
 	if c.exists != nil {
 		has := slices.ContainsFunc(texts, func(t string) bool { return t != "" })
 		if has {
-			return texts[0], *c.exists
+			return found{text: texts[0]}, *c.exists
 		}
-		return "", !*c.exists
+		return found{}, !*c.exists
 	}
-	var first string
+	var first found
 	for i := range c.groups {
-		piece, ok := c.groups[i].match(texts)
+		f, ok := c.groups[i].match(texts, lits, plain)
 		if !ok {
-			return "", false
+			return found{}, false
 		}
 		if i == 0 {
-			first = piece
+			first = f
 		}
 	}
 	return first, len(c.groups) > 0

@@ -103,7 +103,7 @@ func (l *linter) block(b *Block) {
 			if prog, err := syntax.Compile(re.Simplify()); err == nil && len(prog.Inst) > maxProgram {
 				l.problem(c.valPos[i], "big-regex", "the expression compiles to %d instructions", len(prog.Inst))
 			}
-			if !cheap && longFields[c.Field] && literalsOf("re", expr) == nil {
+			if !cheap && longFields[c.Field] && needOf("re", expr) == nil {
 				l.problem(c.valPos[i], "no-literal", "nothing lets %s skip this expression", b.Entity)
 			}
 		}

@@ -2,24 +2,27 @@ package rules
 
 import (
 	"regexp/syntax"
+	"slices"
 	"strings"
 	"unicode"
 )
 
 // Literals for the prefilter.
 //
-// Why: a regular expression costs 20 to 100 ns a byte where it has no literal prefix, and most
-// expressions of a pack have nothing to do with a given text. One pass of an automaton over the
-// text says which literals it holds; an atom none of whose literals is there cannot match.
+// Why: a regular expression costs far more a byte than a search for plain text, and most expressions
+// of a pack have nothing to do with a given text. One pass of an automaton over the text says which
+// literals it holds; an expression whose literals are not there cannot match.
 //
-// How: for each expression a set of literals is derived, of which every match holds at least one:
-// of a concatenation the best member's, of an alternation the union, of a repetition that must
-// happen its body's. Everything else gives no set, and the atom is always tried.
+// How: for each expression a need is derived: a literal, all of some needs (of a concatenation), or
+// one of some (of an alternation); a repetition that must happen needs its body. Where an expression
+// spells out a few texts, as note(?:|s|book) does, they are multiplied out, because the parser takes
+// common prefixes apart and the parts alone filter nothing. Everything else needs nothing, and is
+// always tried.
 //
 // Guarantee: the prefilter never drops a match. Literals are compared in ASCII lower case, which
 // only lets more through. Under (?i) k and s also match U+212A and U+017F, which no ASCII lower case
-// gives: where a literal was written under (?i), a text with bytes beyond ASCII skips the prefilter.
-// When in doubt, no literal.
+// gives: in a text with either, literals that were written under (?i) with a k or an s count as there.
+// When in doubt, no need.
 
 // literal is a text in ASCII lower case, and as written; fold says that it stood under (?i).
 type literal struct {
@@ -27,36 +30,46 @@ type literal struct {
 	fold      bool
 }
 
+// need is what every matching text holds. nil: nothing is known.
+type need struct {
+	literal      // where subs is nil
+	id      int  // of the literal in the field's automaton
+	all     bool // every one of subs; else one of them
+	subs    []*need
+}
+
 // Bounds of the prefilter: shorter literals filter nothing, longer ones only cost memory.
 const (
-	minLiteral  = 2
-	maxLiteral  = 16
-	maxLiterals = 64 // a set; more means an expression that is better tried
+	minLiteral = 2
+	maxLiteral = 16
+	maxSpelled = 48  // texts that an expression is multiplied out to
+	maxNeeds   = 160 // literals of one value; more means an expression that is better tried
 )
 
-// literalsOf gives the literal set of an atom, nil where there is none.
-func literalsOf(op, value string) []literal {
+// needOf gives what a text that meets the comparison holds.
+func needOf(op, value string) *need {
+	var n *need
 	switch op {
 	case "contains", "startswith", "endswith":
-		if len(value) < minLiteral {
-			return nil
-		}
-		return []literal{cut(value, false)}
+		n = oneOf([]literal{{value, value, false}})
 	case "glob":
-		return globLiterals(value)
+		n = globNeed(value)
 	case "re":
 		re, err := syntax.Parse(value, syntax.Perl)
 		if err != nil {
 			return nil
 		}
-		return usable(needed(re.Simplify()))
+		n = needed(re.Simplify())
 	}
-	return nil
+	if n != nil && n.size() > maxNeeds {
+		return nil
+	}
+	return n
 }
 
-// globLiterals gives the longest run of plain bytes of a glob; nil where classes make it hard to say.
-func globLiterals(glob string) []literal {
-	if strings.ContainsRune(glob, '[') {
+// globNeed needs the longest run of plain bytes of a glob; nothing where classes make it hard to say.
+func globNeed(glob string) *need {
+	if strings.ContainsAny(glob, `[\`) {
 		return nil
 	}
 	var best string
@@ -65,16 +78,7 @@ func globLiterals(glob string) []literal {
 			best = run
 		}
 	}
-	if len(best) < minLiteral {
-		return nil
-	}
-	return []literal{cut(best, false)}
-}
-
-// cut makes a literal of at most maxLiteral bytes.
-func cut(s string, fold bool) literal {
-	s = s[:min(len(s), maxLiteral)]
-	return literal{lowerASCII(s), s, fold}
+	return oneOf([]literal{{best, best, false}})
 }
 
 // lowerASCII lowers A to Z and leaves every other byte.
@@ -88,28 +92,45 @@ func lowerASCII(s string) string {
 	return string(b)
 }
 
-// usable drops sets that would filter nothing.
-func usable(set []literal) []literal {
-	if len(set) == 0 || len(set) > maxLiterals || shortest(set) < minLiteral {
-		return nil
-	}
-	return set
-}
-
-// shortest is the length of a set's shortest literal.
-func shortest(set []literal) int {
-	n := len(set[0].text)
+// oneOf needs one of some texts; nil where one is too short to tell anything.
+func oneOf(set []literal) *need {
+	var subs []*need
+	seen := map[string]int{}
 	for _, l := range set {
-		n = min(n, len(l.text))
+		l.raw = l.raw[:min(len(l.raw), maxLiteral)]
+		l.text = lowerASCII(l.raw)
+		if len(l.text) < minLiteral {
+			return nil
+		}
+		if i, ok := seen[l.text]; ok {
+			subs[i].fold = subs[i].fold || l.fold || subs[i].raw != l.raw
+			continue
+		}
+		seen[l.text] = len(subs)
+		subs = append(subs, &need{literal: l})
 	}
-	return n
+	return joined(false, subs)
 }
 
-// needed gives literals of which every match of re holds one; nil where none are known.
-func needed(re *syntax.Regexp) []literal {
+// joined is all or one of needs.
+func joined(all bool, subs []*need) *need {
+	switch len(subs) {
+	case 0:
+		return nil
+	case 1:
+		return subs[0]
+	}
+	return &need{all: all, subs: subs}
+}
+
+// needed gives what every match of re holds.
+func needed(re *syntax.Regexp) *need {
+	if set, ok := spelled(re); ok {
+		return oneOf(set)
+	}
 	switch re.Op {
 	case syntax.OpLiteral:
-		return literalNode(re)
+		return oneOf(literalNode(re))
 	case syntax.OpCapture, syntax.OpPlus:
 		return needed(re.Sub[0])
 	case syntax.OpRepeat:
@@ -117,34 +138,129 @@ func needed(re *syntax.Regexp) []literal {
 			return needed(re.Sub[0])
 		}
 	case syntax.OpConcat:
-		return bestOf(re.Sub)
+		return ofConcat(re.Sub)
 	case syntax.OpAlternate:
-		var all []literal
+		var subs []*need
 		for _, sub := range re.Sub {
-			set := needed(sub)
-			if len(set) == 0 {
+			n := needed(sub)
+			if n == nil {
 				return nil
 			}
-			all = append(all, set...)
+			subs = append(subs, n)
 		}
-		return all
+		return joined(false, subs)
 	}
 	return nil
 }
 
-// bestOf picks the member of a concatenation that filters best: the longest shortest literal.
-func bestOf(subs []*syntax.Regexp) []literal {
-	var best []literal
+// ofConcat needs every member; neighbours that are spelled out are multiplied first.
+func ofConcat(subs []*syntax.Regexp) *need {
+	var out []*need
+	run := []literal{{}}
+	flush := func() {
+		if n := oneOf(run); n != nil {
+			out = append(out, n)
+		}
+		run = []literal{{}}
+	}
 	for _, sub := range subs {
-		set := needed(sub)
-		if len(set) == 0 || len(set) > maxLiterals {
+		if edge(sub) {
 			continue
 		}
-		if best == nil || shortest(set) > shortest(best) {
-			best = set
+		set, ok := spelled(sub)
+		if !ok {
+			flush()
+			if n := needed(sub); n != nil {
+				out = append(out, n)
+			}
+			continue
+		}
+		if len(run)*len(set) > maxSpelled || longest(run) >= 2*maxLiteral {
+			flush()
+		}
+		run = product(run, set)
+	}
+	flush()
+	return joined(true, out)
+}
+
+// edge tells what matches no text of its own and so stands between neighbours without parting them.
+func edge(re *syntax.Regexp) bool {
+	switch re.Op {
+	case syntax.OpBeginLine, syntax.OpEndLine, syntax.OpBeginText, syntax.OpEndText, syntax.OpWordBoundary, syntax.OpNoWordBoundary, syntax.OpEmptyMatch:
+		return true
+	}
+	return false
+}
+
+// spelled gives all texts that re matches, where they are few and plain.
+func spelled(re *syntax.Regexp) ([]literal, bool) {
+	switch re.Op {
+	case syntax.OpLiteral:
+		set := literalNode(re)
+		return set, len(set) == 1 && len(set[0].raw) == len(string(re.Rune))
+	case syntax.OpCapture:
+		return spelled(re.Sub[0])
+	case syntax.OpQuest:
+		set, ok := spelled(re.Sub[0])
+		return append([]literal{{}}, set...), ok && len(set) < maxSpelled
+	case syntax.OpCharClass:
+		return classTexts(re)
+	case syntax.OpAlternate:
+		var all []literal
+		for _, sub := range re.Sub {
+			set, ok := spelled(sub)
+			if !ok || len(all)+len(set) > maxSpelled {
+				return nil, false
+			}
+			all = append(all, set...)
+		}
+		return all, true
+	case syntax.OpConcat:
+		all := []literal{{}}
+		for _, sub := range re.Sub {
+			set, ok := spelled(sub)
+			if !ok || len(all)*len(set) > maxSpelled {
+				return nil, false
+			}
+			all = product(all, set)
+		}
+		return all, true
+	}
+	return []literal{{}}, edge(re)
+}
+
+// classTexts spells a class of at most four runes.
+func classTexts(re *syntax.Regexp) ([]literal, bool) {
+	var out []literal
+	for i := 0; i+1 < len(re.Rune); i += 2 {
+		for r := re.Rune[i]; r <= re.Rune[i+1]; r++ {
+			if len(out) == 4 || r == unicode.ReplacementChar || r >= 0xD800 && r < 0xE000 {
+				return nil, false
+			}
+			out = append(out, literal{raw: string(r)})
 		}
 	}
-	return best
+	return out, len(out) > 0
+}
+
+// product joins every text of a with every one of b.
+func product(a, b []literal) []literal {
+	out := make([]literal, 0, len(a)*len(b))
+	for _, x := range a {
+		for _, y := range b {
+			out = append(out, literal{raw: x.raw + y.raw, fold: x.fold || y.fold})
+		}
+	}
+	return out
+}
+
+func longest(set []literal) int {
+	n := 0
+	for _, l := range set {
+		n = max(n, len(l.raw))
+	}
+	return n
 }
 
 // literalNode gives a literal's text. Under (?i) runes whose case folds leave ASCII lower case
@@ -167,5 +283,79 @@ func literalNode(re *syntax.Regexp) []literal {
 	if strings.ContainsRune(s, unicode.ReplacementChar) {
 		return nil // matches any invalid byte
 	}
-	return []literal{cut(s, fold)}
+	return []literal{{raw: s, fold: fold}}
+}
+
+// size is the number of literals.
+func (n *need) size() int {
+	if n.subs == nil {
+		return 1
+	}
+	sum := 0
+	for _, s := range n.subs {
+		sum += s.size()
+	}
+	return sum
+}
+
+// met says whether a text that holds the literals found could match.
+func (n *need) met(found bits) bool {
+	switch {
+	case n == nil:
+		return true
+	case n.subs == nil:
+		return found.has(n.id)
+	case n.all:
+		return !slices.ContainsFunc(n.subs, func(s *need) bool { return !s.met(found) })
+	}
+	return slices.ContainsFunc(n.subs, func(s *need) bool { return s.met(found) })
+}
+
+// each calls f for every literal.
+func (n *need) each(f func(*need)) {
+	if n == nil {
+		return
+	}
+	if n.subs == nil {
+		f(n)
+	}
+	for _, s := range n.subs {
+		s.each(f)
+	}
+}
+
+// clause gives literals of which every matching text holds one: of all needs that with the longest
+// shortest literal.
+func (n *need) clause() []*need {
+	switch {
+	case n == nil:
+		return nil
+	case n.subs == nil:
+		return []*need{n}
+	case n.all:
+		var best []*need
+		for _, s := range n.subs {
+			if c := s.clause(); best == nil || shortest(c) > shortest(best) {
+				best = c
+			}
+		}
+		return best
+	}
+	var out []*need
+	for _, s := range n.subs {
+		out = append(out, s.clause()...)
+	}
+	return out
+}
+
+// shortest is the length of a clause's shortest literal; 0 of none.
+func shortest(clause []*need) int {
+	if len(clause) == 0 {
+		return 0
+	}
+	n := maxLiteral
+	for _, l := range clause {
+		n = min(n, len(l.text))
+	}
+	return n
 }

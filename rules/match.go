@@ -8,22 +8,32 @@ type view struct {
 	ev    *Event
 	plain bool // no prefilter, no dispatch: the reference that the fast way is tested against
 	cells [numEntities][]cell
+	tried []int32 // by block: the entity that it was last tried on
+	turn  int32
 }
 
 // cell is one field of one entity.
 type cell struct {
 	texts    []string
+	lits     bits
 	got      bool
-	found    bits
-	ascii    bool
 	searched bool
 }
 
 // newView makes a view of ev.
 func (s *Set) newView(ev *Event, plain bool) *view {
 	v := &view{set: s, ev: ev, plain: plain}
+	total := 0
 	for e := range numEntities {
-		v.cells[e] = make([]cell, ev.count(e)*len(s.slots[e]))
+		total += ev.count(e) * len(s.slots[e])
+	}
+	cells := make([]cell, total)
+	for e := range numEntities {
+		n := ev.count(e) * len(s.slots[e])
+		v.cells[e], cells = cells[:n:n], cells[n:]
+	}
+	if !plain {
+		v.tried = make([]int32, s.blocks)
 	}
 	return v
 }
@@ -37,36 +47,37 @@ func (v *view) cell(e entity, i, slot int) *cell {
 	return c
 }
 
-// holds says whether the i-th entity meets the condition, and the piece of text that did.
-func (v *view) holds(c *condition, e entity, i int) (string, bool) {
+// searched gives a field and the literals that it holds.
+func (v *view) searched(e entity, i, slot int) *cell {
+	c := v.cell(e, i, slot)
+	if f := v.set.slots[e][slot].filter; !c.searched && f != nil {
+		c.lits = f.scan(c.texts)
+	}
+	c.searched = true
+	return c
+}
+
+// holds says whether the i-th entity meets the condition, and the text that did.
+func (v *view) holds(c *condition, e entity, i int) (found, bool) {
+	if v.plain {
+		return c.match(v.cell(e, i, c.slot).texts, nil, true)
+	}
 	cl := v.cell(e, i, c.slot)
-	if !v.plain {
+	if c.filtered() {
+		cl = v.searched(e, i, c.slot)
 		for g := range c.groups {
-			if c.groups[g].need != nil && !v.possible(&c.groups[g], cl, e, c.slot) {
-				return "", false
+			if !c.groups[g].possible(cl.lits) {
+				return found{}, false
 			}
 		}
 	}
-	return c.match(cl.texts)
-}
-
-// possible asks the prefilter, scanning the field's texts where that has not been done.
-func (v *view) possible(g *group, cl *cell, e entity, slot int) bool {
-	if !cl.searched {
-		cl.searched, cl.ascii = true, true
-		for _, t := range cl.texts {
-			var ascii bool
-			cl.found, ascii = v.set.slots[e][slot].ac.scan(t, cl.found)
-			cl.ascii = cl.ascii && ascii
-		}
-	}
-	return g.possible(cl.found, cl.ascii)
+	return c.match(cl.texts, cl.lits, false)
 }
 
 // decided is what a block's match rests on.
 type decided struct {
-	key   string
-	piece string
+	key  string
+	what found
 }
 
 // meets says whether the i-th entity meets every condition of the block, and the key that says
@@ -75,7 +86,7 @@ func (v *view) meets(b *block, i int) (decided, bool) {
 	var d decided
 	best := -1
 	for _, c := range b.conds {
-		piece, ok := v.holds(c, b.ent, i)
+		what, ok := v.holds(c, b.ent, i)
 		if !ok {
 			return d, false
 		}
@@ -84,7 +95,7 @@ func (v *view) meets(b *block, i int) (decided, bool) {
 			rank += 100
 		}
 		if rank > best {
-			best, d = rank, decided{c.key, piece}
+			best, d = rank, decided{c.key, what}
 		}
 	}
 	return d, true
@@ -144,7 +155,6 @@ func (s *Set) matches(ev *Event, plain bool) map[*compiledRule][]match {
 
 // candidates calls f with every block that the i-th entity could meet.
 func (v *view) candidates(e entity, i int, f func(*block)) {
-	d := &v.set.index[e]
 	if v.plain {
 		for _, r := range v.set.rules {
 			for _, b := range r.any {
@@ -160,16 +170,30 @@ func (v *view) candidates(e entity, i int, f func(*block)) {
 		}
 		return
 	}
-	if d.by != nil {
-		for _, name := range v.cell(e, i, d.slot).texts {
-			for _, b := range d.by[name] {
+	d := &v.set.index[e]
+	v.turn++
+	try := func(bs []*block) {
+		for _, b := range bs {
+			if v.tried[b.n] != v.turn {
+				v.tried[b.n] = v.turn
 				f(b)
 			}
 		}
 	}
-	for _, b := range d.rest {
-		f(b)
+	for _, x := range d.equals {
+		for _, t := range v.cell(e, i, x.slot).texts {
+			try(x.by[t])
+		}
 	}
+	for _, x := range d.under {
+		for _, t := range v.cell(e, i, x.slot).texts {
+			eachFolder(t, func(dir string) { try(x.by[dir]) })
+		}
+	}
+	for _, x := range d.literal {
+		v.searched(e, i, x.slot).lits.each(func(id int) { try(x.by[id]) })
+	}
+	try(d.rest)
 }
 
 // complete says whether the matches fulfil the rule: one alternative, and every block of all.
@@ -263,7 +287,7 @@ func (r *compiledRule) hit(m match) Hit {
 	ru := r.rule
 	return Hit{Rule: ru.FullID(), Pack: ru.pack.ID, Version: ru.pack.Version, Title: ru.Title, Class: ru.Category,
 		Severity: ru.Severity, Level: ru.Level, Why: ru.Why, Entity: entityNames[m.block.ent], Index: m.index,
-		Field: m.by.key, Span: clip(m.by.piece, 200), Resolved: resolved, Question: ru.Judge.Question,
+		Field: m.by.key, Span: clip(m.by.what.piece(), 200), Resolved: resolved, Question: ru.Judge.Question,
 		Skip: ru.Judge.Skip, Context: ru.Judge.Context, Decoy: ru.Decoy, FalsePos: ru.FalsePos}
 }
 

@@ -10,67 +10,86 @@ import (
 	"strings"
 )
 
-// atom compares one text with one value. It gives the piece of text that matched, for the hit's
-// span; an empty piece with ok true stands for the whole text.
-type atom func(text string) (piece string, ok bool)
+// atom compares one text with one value.
+type atom struct {
+	match func(text string) bool
+	plain func(text string) bool   // what match stands for, without short cuts; nil where it has none
+	find  func(text string) string // the piece that matched, of a text that does; nil: the whole text
+}
+
+// holds compares text, by the definition where plain is set.
+func (a *atom) holds(text string, plain bool) bool {
+	if plain && a.plain != nil {
+		return a.plain(text)
+	}
+	return a.match(text)
+}
+
+// literalAtom is a comparison with a plain value, which is the piece that matched.
+func literalAtom(value string, match func(text, value string) bool) atom {
+	return atom{
+		match: func(t string) bool { return match(t, value) },
+		find:  func(string) string { return value },
+	}
+}
 
 // newAtom makes the comparison op with an expanded value. workdir anchors relative paths of under.
 func newAtom(op, value, workdir string) (atom, error) {
 	switch op {
-	case "equals":
-		return func(t string) (string, bool) { return "", t == value }, nil
 	case "contains":
-		return func(t string) (string, bool) { return value, strings.Contains(t, value) }, nil
+		return literalAtom(value, strings.Contains), nil
 	case "startswith":
-		return func(t string) (string, bool) { return value, strings.HasPrefix(t, value) }, nil
+		return literalAtom(value, strings.HasPrefix), nil
 	case "endswith":
-		return func(t string) (string, bool) { return value, strings.HasSuffix(t, value) }, nil
+		return literalAtom(value, strings.HasSuffix), nil
 	case "re":
 		return reAtom(value)
 	case "glob":
-		return globAtom(value, "")
+		match, err := globMatch(value, "")
+		return atom{match: match}, err
 	case "under":
-		return underAtom(value, workdir)
+		match, err := underMatch(value, workdir)
+		return atom{match: match}, err
 	case "domain":
-		return domainAtom(value), nil
+		return atom{match: domainMatch(value)}, nil
 	case "cidr":
-		return cidrAtom(value)
+		match, err := cidrMatch(value)
+		return atom{match: match}, err
 	case "semver":
 		r, err := parseRange(value)
-		return func(t string) (string, bool) {
+		return atom{match: func(t string) bool {
 			v, ok := parseVersion(t)
-			return "", ok && r.holds(v)
-		}, err
+			return ok && r.holds(v)
+		}}, err
 	}
-	return nil, fmt.Errorf("no comparison %q", op)
+	return atom{}, fmt.Errorf("no comparison %q", op)
 }
 
-// reAtom compiles an RE2 expression, searched for anywhere in the text. Where every match holds one
-// of a few literals as written, a text without them is not searched: this is what an expression with
-// a task's variables has in place of the shared prefilter.
+// reAtom compiles an RE2 expression, searched for anywhere in the text. An automaton says whether it
+// matches; package regexp, the definition, is asked where that cannot say, and for the place. Where
+// every match holds one of a few literals as written, a text without them is not searched: this is
+// what an expression with a task's variables has in place of the shared prefilter.
 func reAtom(value string) (atom, error) {
 	re, err := regexp.Compile(value)
 	if err != nil {
-		return nil, err
+		return atom{}, err
 	}
-	guard := guards(value)
-	return func(t string) (string, bool) {
+	guard, auto := guards(value), newDFA(value)
+	return atom{plain: re.MatchString, find: re.FindString, match: func(t string) bool {
 		if guard != nil && !slices.ContainsFunc(guard, func(l string) bool { return strings.Contains(t, l) }) {
-			return "", false
+			return false
 		}
-		// MatchString alone can use the one-pass and the bounded back-tracking engine without
-		// captures; the place is wanted only for the few texts that match.
-		if !re.MatchString(t) {
-			return "", false
+		if matched, ok := auto.match(t); ok {
+			return matched
 		}
-		return re.FindString(t), true
-	}, nil
+		return re.MatchString(t)
+	}}, nil
 }
 
 // guards gives at most four literals, as written, of which every match holds one; nil where there
 // are none.
 func guards(value string) []string {
-	set := literalsOf("re", value)
+	set := needOf("re", value).clause()
 	if len(set) > 4 {
 		return nil
 	}
@@ -84,9 +103,9 @@ func guards(value string) []string {
 	return out
 }
 
-// globAtom matches the whole text: * and ? stop at a slash, ** does not. tail is appended to the
+// globMatch matches the whole text: * and ? stop at a slash, ** does not. tail is appended to the
 // expression.
-func globAtom(value, tail string) (atom, error) {
+func globMatch(value, tail string) (func(string) bool, error) {
 	expr, err := globExpr(value)
 	if err != nil {
 		return nil, err
@@ -95,7 +114,7 @@ func globAtom(value, tail string) (atom, error) {
 	if err != nil {
 		return nil, err
 	}
-	return func(t string) (string, bool) { return "", re.MatchString(t) }, nil
+	return re.MatchString, nil
 }
 
 // globExpr translates a glob to a regular expression.
@@ -137,39 +156,44 @@ func globExpr(g string) (string, error) {
 	return b.String(), nil
 }
 
-// underAtom holds for a path and everything below it, component by component. The value may be a
+// underMatch holds for a path and everything below it, component by component. The value may be a
 // pattern; a relative one is taken below workdir and as it stands.
-func underAtom(value, workdir string) (atom, error) {
+func underMatch(value, workdir string) (func(string) bool, error) {
+	var globs []func(string) bool
+	var dirs []string
+	for _, dir := range underDirs(value, workdir) {
+		if !strings.ContainsAny(dir, "*?[") {
+			dirs = append(dirs, dir)
+			continue
+		}
+		match, err := globMatch(dir, `(?:/.*)?`)
+		if err != nil {
+			return nil, err
+		}
+		globs = append(globs, match)
+	}
+	return func(t string) bool {
+		if t = cleanPath(t); t == "" {
+			return false
+		}
+		return slices.ContainsFunc(dirs, func(dir string) bool { return below(t, dir) }) ||
+			slices.ContainsFunc(globs, func(match func(string) bool) bool { return match(t) })
+	}, nil
+}
+
+// underDirs gives the folders or patterns that a value of under stands for.
+func underDirs(value, workdir string) []string {
 	dirs := []string{cleanPath(value)}
 	if !strings.HasPrefix(value, "/") && workdir != "" {
 		dirs = append(dirs, path.Join(workdir, value))
 	}
-	var atoms []atom
-	for _, dir := range dirs {
-		if strings.ContainsAny(dir, "*?[") {
-			a, err := globAtom(dir, `(?:/.*)?`)
-			if err != nil {
-				return nil, err
-			}
-			atoms = append(atoms, a)
-			continue
-		}
-		atoms = append(atoms, func(t string) (string, bool) {
-			return "", dir == "/" && strings.HasPrefix(t, "/") ||
-				strings.HasPrefix(t, dir) && (len(t) == len(dir) || t[len(dir)] == '/')
-		})
-	}
-	return func(t string) (string, bool) {
-		if t = cleanPath(t); t == "" {
-			return "", false
-		}
-		for _, a := range atoms {
-			if _, ok := a(t); ok {
-				return "", true
-			}
-		}
-		return "", false
-	}, nil
+	return dirs
+}
+
+// below tells whether the clean path t is dir or below it.
+func below(t, dir string) bool {
+	return dir == "/" && strings.HasPrefix(t, "/") ||
+		strings.HasPrefix(t, dir) && (len(t) == len(dir) || t[len(dir)] == '/')
 }
 
 // cleanPath is path.Clean that leaves an empty path empty.
@@ -199,18 +223,18 @@ func hostOf(t string) string {
 	return strings.TrimSuffix(strings.ToLower(t), ".")
 }
 
-// domainAtom holds for a host and its subdomains, label by label; "*.x" for the subdomains alone.
-func domainAtom(value string) atom {
-	base, below := strings.CutPrefix(strings.ToLower(value), "*.")
+// domainMatch holds for a host and its subdomains, label by label; "*.x" for the subdomains alone.
+func domainMatch(value string) func(string) bool {
+	base, sub := strings.CutPrefix(strings.ToLower(value), "*.")
 	base = hostOf(base)
-	return func(t string) (string, bool) {
+	return func(t string) bool {
 		h := hostOf(t)
-		return "", h == base && !below || strings.HasSuffix(h, "."+base)
+		return h == base && !sub || strings.HasSuffix(h, "."+base)
 	}
 }
 
-// cidrAtom holds for addresses in a network.
-func cidrAtom(value string) (atom, error) {
+// cidrMatch holds for addresses in a network.
+func cidrMatch(value string) (func(string) bool, error) {
 	net, err := netip.ParsePrefix(value)
 	if err != nil {
 		addr, err2 := netip.ParseAddr(value)
@@ -219,8 +243,8 @@ func cidrAtom(value string) (atom, error) {
 		}
 		net = netip.PrefixFrom(addr, addr.BitLen())
 	}
-	return func(t string) (string, bool) {
+	return func(t string) bool {
 		a, err := netip.ParseAddr(hostOf(t))
-		return "", err == nil && net.Contains(a.Unmap())
+		return err == nil && net.Contains(a.Unmap())
 	}, nil
 }

@@ -80,101 +80,91 @@ func variable(c *Cond, lists map[string][]string) bool {
 }
 
 // prefilter gives every slot an automaton over the literals that the shared conditions need, and
-// the conditions the ids of theirs. See literal.go for why it is sound.
+// the needs their ids. See literal.go for why it is sound.
 func (s *shared) prefilter() {
 	for e := range numEntities {
-		ids := make([]map[string]int, len(s.slots[e]))
+		numbers := make([]numbering, len(s.slots[e]))
 		for _, cond := range s.conds {
-			if cond.ent != e {
-				continue
-			}
-			for i := range cond.groups {
-				cond.groups[i].number(&ids[cond.slot])
+			if cond.ent == e {
+				for i := range cond.groups {
+					cond.groups[i].number(&numbers[cond.slot])
+				}
 			}
 		}
-		for n, m := range ids {
-			if len(m) == 0 {
-				continue
-			}
-			literals := make([]string, len(m))
-			for text, id := range m {
-				literals[id] = text
-			}
-			s.slots[e][n].ac = newAutomaton(literals)
+		for n := range numbers {
+			s.slots[e][n].filter = numbers[n].filter()
 		}
 	}
 }
 
-// number gives the group's literals their ids; a group with an atom that has none is always tried.
-func (g *group) number(ids *map[string]int) {
-	if len(g.equals) > 0 || len(g.atoms) == 0 {
-		return
-	}
-	for _, set := range g.lits {
-		if set == nil {
-			return
-		}
-	}
-	for _, set := range g.lits {
-		for _, l := range set {
-			if *ids == nil {
-				*ids = map[string]int{}
-			}
-			id, ok := (*ids)[l.text]
+// numbering gives literals their ids.
+type numbering struct {
+	ids      map[string]int
+	literals []string
+	odd      []int
+}
+
+// number gives the literals of the group's needs their ids.
+func (g *group) number(to *numbering) {
+	g.numbered = true
+	for _, n := range g.needs {
+		n.each(func(l *need) {
+			id, ok := to.ids[l.text]
 			if !ok {
-				id = len(*ids)
-				(*ids)[l.text] = id
+				if to.ids == nil {
+					to.ids = map[string]int{}
+				}
+				id = len(to.literals)
+				to.ids[l.text] = id
+				to.literals = append(to.literals, l.text)
 			}
-			g.need = append(g.need, id)
-			g.fold = g.fold || l.fold
+			if l.fold && strings.ContainsAny(l.text, "ks") {
+				to.odd = append(to.odd, id)
+			}
+			l.id = id
+		})
+	}
+	g.file()
+}
+
+// filter makes the numbered literals' automaton; nil where there are none.
+func (n *numbering) filter() *filter {
+	if len(n.literals) == 0 {
+		return nil
+	}
+	f := &filter{ac: newAutomaton(n.literals), count: len(n.literals)}
+	for _, id := range n.odd {
+		f.odd = f.odd.with(id, f.ac.words)
+	}
+	return f
+}
+
+// filter says which literals a field's texts hold.
+type filter struct {
+	ac    *automaton
+	count int  // of literals
+	odd   bits // literals that a text with U+212A or U+017F may match in another spelling
+}
+
+// scan gives the literals of texts.
+func (f *filter) scan(texts []string) bits {
+	var found bits
+	for _, t := range texts {
+		var ascii bool
+		found, ascii = f.ac.scan(t, found)
+		if !ascii && f.odd != nil && (strings.Contains(t, "\u212a") || strings.Contains(t, "\u017f")) {
+			for i, w := range f.odd {
+				found = found.or(i, w, f.ac.words)
+			}
 		}
 	}
+	return found
 }
 
 // possible says whether texts that hold the literals found could meet the group.
-func (g *group) possible(found bits, ascii bool) bool {
-	if g.need == nil || g.fold && !ascii {
+func (g *group) possible(found bits) bool {
+	if !g.numbered || len(g.equals) > 0 {
 		return true
 	}
-	return slices.ContainsFunc(g.need, found.has)
-}
-
-// dispatch finds the blocks that a command's program could meet without trying the others.
-type dispatch struct {
-	slot int                 // of the field program
-	by   map[string][]*block // blocks that need the program to equal one of some names
-	rest []*block            // all others
-}
-
-// dispatch sorts the blocks of every rule that can start a hit.
-func (s *Set) dispatch() {
-	for _, r := range s.rules {
-		for _, b := range append(slices.Clone(r.any), r.all...) {
-			d := &s.index[b.ent]
-			names := b.programs(s)
-			if names == nil {
-				d.rest = append(d.rest, b)
-				continue
-			}
-			if d.by == nil {
-				d.by = map[string][]*block{}
-			}
-			for name := range names {
-				d.by[name] = append(d.by[name], b)
-			}
-		}
-	}
-	for e := range numEntities {
-		s.index[e].slot = slices.IndexFunc(s.slots[e], func(sl slot) bool { return sl.name == "program" })
-	}
-}
-
-// programs gives the names of which the entity's program has to equal one; nil for any.
-func (b *block) programs(s *Set) map[string]struct{} {
-	for _, c := range b.conds {
-		if s.slots[b.ent][c.slot].name == "program" && c.op == "equals" && len(c.groups) == 1 {
-			return c.groups[0].equals
-		}
-	}
-	return nil
+	return slices.ContainsFunc(g.needs, func(n *need) bool { return n.met(found) })
 }
