@@ -34,8 +34,8 @@ type check struct {
 	infra  bool   // what fails here is the machine's, not the question's: exit status 3
 }
 
-// report is what `doctor --json` prints.
-type report struct {
+// examination is what `doctor --json` prints.
+type examination struct {
 	OK     bool    `json:"ok"`
 	Checks []check `json:"checks"`
 }
@@ -78,7 +78,7 @@ Exit status: 0 all is well, 1 something is missing, 2 a bad setting, 3 no Docker
 }
 
 // examine runs every check.
-func examine(ctx context.Context, settings config.Config, image string) report {
+func examine(ctx context.Context, settings config.Config, image string) examination {
 	engine, err := docker.New(docker.Options{Owner: "doctor", BoxPath: settings.Boxd, NoPull: true})
 	var all []check
 	if err != nil {
@@ -89,7 +89,7 @@ func examine(ctx context.Context, settings config.Config, image string) report {
 	}
 	all = append(all, checkBoxd(settings.Boxd), checkStore(settings.Data), checkWitness(), checkJudge(ctx, settings.Judge),
 		checkRuntime("runc"), checkRuntime("runsc"))
-	r := report{OK: true, Checks: all}
+	r := examination{OK: true, Checks: all}
 	for _, c := range all {
 		r.OK = r.OK && c.OK
 	}
@@ -250,7 +250,7 @@ func checkRuntime(name string) check {
 }
 
 // print writes the report for people, or as JSON.
-func (r report) print(w io.Writer, asJSON bool) error {
+func (r examination) print(w io.Writer, asJSON bool) error {
 	if asJSON {
 		return json.NewEncoder(w).Encode(r)
 	}
@@ -271,7 +271,7 @@ func (r report) print(w io.Writer, asJSON bool) error {
 }
 
 // verdict is the error that gives the report's exit status.
-func (r report) verdict() error {
+func (r examination) verdict() error {
 	for _, c := range r.Checks {
 		if !c.OK && c.infra {
 			return infra(errSilent)

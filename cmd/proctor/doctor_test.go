@@ -86,21 +86,21 @@ func TestReportStatusAndText(t *testing.T) {
 		checks []check
 		status int
 	}{{[]check{fine}, exitDone}, {[]check{fine, missing}, exitFailed}, {[]check{missing, down}, exitInfra}} {
-		err := report{OK: len(row.checks) == 1, Checks: row.checks}.verdict()
+		err := examination{OK: len(row.checks) == 1, Checks: row.checks}.verdict()
 		var exit *exitError
 		if got := errors.As(err, &exit); got != (row.status != exitDone) || got && exit.status != row.status {
 			t.Errorf("%+v: %v, want status %d", row.checks, err, row.status)
 		}
 	}
 	var text strings.Builder
-	if err := (report{Checks: []check{fine, missing}}).print(&text, false); err != nil {
+	if err := (examination{Checks: []check{fine, missing}}).print(&text, false); err != nil {
 		t.Fatal(err)
 	}
 	if !strings.Contains(text.String(), "FAIL  b") || !strings.Contains(text.String(), "-> do this") {
 		t.Error(text.String())
 	}
 	text.Reset()
-	if err := (report{OK: true, Checks: []check{fine}}).print(&text, true); err != nil || text.String() != `{"ok":true,"checks":[{"name":"a","ok":true,"detail":"d","remedy":""}]}`+"\n" {
+	if err := (examination{OK: true, Checks: []check{fine}}).print(&text, true); err != nil || text.String() != `{"ok":true,"checks":[{"name":"a","ok":true,"detail":"d","remedy":""}]}`+"\n" {
 		t.Error(text.String(), err)
 	}
 }
