@@ -6,5 +6,5 @@ cd "$(dirname "$0")/.."
 venv=$(mktemp -d)
 trap 'rm -rf "$venv"' EXIT INT TERM
 python3 -m venv "$venv"
-"$venv/bin/pip" install -q --no-deps swebench==5.0.2 unidiff==0.7.5
+"$venv/bin/pip" install -q --no-deps swebench==5.0.2 unidiff==1.0.1
 PROCTOR_SWEBENCH_PYTHON="$venv/bin/python" go test -count=1 -v -run 'AgainstSwebench' ./tasks/grading/... | grep -v '^=== '

@@ -156,8 +156,9 @@ func TestUngradable(t *testing.T) {
 		want   error
 	}{
 		"none":   {nil, ErrNoGrader},
-		"state":  {&tasks.Grader{Kind: "state", Report: "exit"}, ErrKind},
-		"report": {&tasks.Grader{Kind: "patch", Report: "log:django"}, ErrKind},
+		"kind":   {&tasks.Grader{Kind: "oracle", Report: "exit"}, ErrKind},
+		"report": {&tasks.Grader{Kind: "patch", Report: "tap"}, ErrKind},
+		"parser": {&tasks.Grader{Kind: "patch", Report: "log:no_such"}, ErrKind},
 	} {
 		b := newBench(t)
 		b.subject.Task.Grader = tc.grader

@@ -2,23 +2,20 @@ package grading
 
 import (
 	"context"
-	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"io/fs"
 	"maps"
 	"os"
-	"path"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
 	"proctor/sandbox"
 	"proctor/tasks"
+	"proctor/tasks/grading/testlog"
 )
 
 // ErrNoGrader: the task says nothing of how it is graded.
@@ -56,10 +53,15 @@ func gradable(task *tasks.Task) error {
 	switch {
 	case g == nil:
 		return fmt.Errorf("task %s: %w", task.ID, ErrNoGrader)
-	case g.Kind != "patch":
-		return fmt.Errorf("task %s: %w: grader.kind %q; this version grades patch", task.ID, ErrKind, g.Kind)
-	case g.Report != "junit" && g.Report != "exit" && g.Report != "reward-file":
-		return fmt.Errorf("task %s: %w: grader.report %q; this version reads junit, exit and reward-file", task.ID, ErrKind, g.Report)
+	case g.Kind != "patch" && g.Kind != "state":
+		return fmt.Errorf("task %s: %w: grader.kind %q; it is patch or state", task.ID, ErrKind, g.Kind)
+	}
+	if parser, ok := logParser(g.Report); ok {
+		if !testlog.Known(parser) {
+			return fmt.Errorf("task %s: %w: grader.report %q: no such parser; there are %s", task.ID, ErrKind, g.Report, strings.Join(testlog.Names(), ", "))
+		}
+	} else if !slices.Contains(reportKinds, g.Report) {
+		return fmt.Errorf("task %s: %w: grader.report %q; it is log:<parser> or one of %s", task.ID, ErrKind, g.Report, strings.Join(reportKinds, ", "))
 	}
 	return nil
 }
@@ -132,7 +134,7 @@ func attempt(ctx context.Context, engine sandbox.Engine, subject Subject, opts O
 	}
 	grade.Outcome, grade.FailureClass, grade.Tests, grade.Witnesses = f.outcome, f.failure, f.tests, f.witnesses
 	grade.Notes = append(grade.Notes, f.notes...)
-	grade.Components = components(f.tests)
+	grade.Components = components(f)
 	grade.Reward = reward(score(subject.Task.Grader, f, grade.Components, paid))
 	return grade, nil
 }
@@ -250,149 +252,32 @@ func (g *grading) testPatch(ctx context.Context) ([]member, error) {
 	return members, nil
 }
 
-// script gives the task's own test script; nil where it has none.
-func script(task *tasks.Task) ([]byte, error) {
-	if task.Grader.Script == "" {
-		return nil, nil
-	}
-	data, err := os.ReadFile(filepath.Join(task.Dir, task.Grader.Script))
-	if err != nil {
-		return nil, fmt.Errorf("%w: grader.script: %w", errTask, err)
-	}
-	return data, nil
-}
-
 // test runs the test command and weighs what it left. paid is what a reward file says.
 func (g *grading) test(ctx context.Context) (finding, float64, error) {
-	grader := g.subject.Task.Grader
-	s, err := newSentinels(grader, g.present)
+	task := g.subject.Task
+	text, _, err := command(task)
+	if err != nil {
+		return finding{}, 0, err
+	}
+	s, err := newSentinels(task.Grader, text, g.present)
 	if err != nil {
 		return finding{}, 0, err
 	}
 	if s.file != "" {
-		if err := push(ctx, g.session, g.subject.Task.Workdir, []member{{name: s.file, mode: "100644", content: s.content}}); err != nil {
+		if err := push(ctx, g.session, task.Workdir, []member{{name: s.file, mode: "100644", content: s.content}}); err != nil {
 			return finding{}, 0, err
 		}
 	}
-	env := []string{"PYTEST_ADDOPTS=" + s.addopts, "PYTHONDONTWRITEBYTECODE=1", "PYTHONNOUSERSITE=1"}
-	result, err := runTests(ctx, g.session, g.subject.Task, s, env)
+	result, err := runTests(ctx, trial{
+		session: g.session, task: task, sentinels: s,
+		env: []string{"PYTHONDONTWRITEBYTECODE=1", "PYTHONNOUSERSITE=1"},
+	})
 	if err != nil {
 		return finding{}, 0, err
 	}
-	if grader.Report == "reward-file" {
-		f, paid := byRewardFile(grader, result)
+	if task.Grader.Report == "reward-file" {
+		f, paid := byRewardFile(task.Grader, result)
 		return f, paid, nil
 	}
-	return weigh(grader, result), 0, nil
-}
-
-// runTests runs the test command in a sandbox and reads its report. What the tests do to their own
-// sandbox is a result; an error is trouble of ours.
-func runTests(ctx context.Context, session sandbox.Session, task *tasks.Task, s sentinels, env []string) (testRun, error) {
-	dir, err := reportDir(ctx, session, task.User)
-	if err != nil {
-		return testRun{}, err
-	}
-	file := path.Join(dir, "report")
-	timeout := DefaultTimeout
-	if task.Grader.TimeoutS > 0 {
-		timeout = time.Duration(task.Grader.TimeoutS) * time.Second
-	}
-	argv := []string{"/bin/sh", "-c", strings.ReplaceAll(task.Grader.Command, "{report}", file)}
-	text, err := script(task)
-	if err != nil {
-		return testRun{}, err
-	}
-	if text != nil {
-		argv = []string{"/bin/bash", path.Join(dir, "run.sh")}
-		if err := push(ctx, session, dir, []member{{name: "run.sh", mode: "100755", content: []byte(strings.ReplaceAll(string(text), "{report}", file))}}); err != nil {
-			return testRun{}, err
-		}
-	}
-	res, err := session.Exec(ctx, sandbox.Exec{
-		Argv: argv,
-		Env:  env, Dir: task.Workdir, Timeout: timeout,
-	})
-	result := testRun{sentinels: s}
-	var dead *sandbox.DeadError
-	switch {
-	case errors.As(err, &dead) && dead.Class == sandbox.FailureModel:
-		return result, nil // no exit status: unresolved
-	case err != nil:
-		return testRun{}, fmt.Errorf("test command: %w", err)
-	}
-	result.exit, result.timedOut, result.oom, result.truncated = res.Exit, res.TimedOut, res.OOM, res.Truncated
-	result.output = append(res.Stdout, res.Stderr...)
-	result.report, err = session.ReadFile(ctx, file, maxReport+1)
-	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrInvalid) || errors.Is(err, fs.ErrPermission) {
-		result.report, err = nil, nil
-	}
-	if errors.As(err, &dead) && dead.Class == sandbox.FailureModel {
-		return testRun{sentinels: s}, nil
-	}
-	return result, err
-}
-
-// reportDir makes a folder of random name, outside the working folder, that the tests' user can write.
-func reportDir(ctx context.Context, session sandbox.Session, user string) (string, error) {
-	var token [8]byte
-	if _, err := rand.Read(token[:]); err != nil {
-		return "", err
-	}
-	dir := "/tmp/" + hex.EncodeToString(token[:])
-	if err := must(ctx, session, []string{"mkdir", "-m", "0777", "-p", dir}); err != nil {
-		return "", err
-	}
-	return dir, nil
-}
-
-// byRewardFile reads a reward that the task's own verifier wrote: one number from 0 to 1.
-func byRewardFile(g *tasks.Grader, run testRun) (finding, float64) {
-	f := finding{outcome: tasks.Unresolved, failure: sandbox.FailureModel, tests: allFailed(g)}
-	paid, err := strconv.ParseFloat(strings.TrimSpace(string(run.report)), 64)
-	switch {
-	case run.exit == nil:
-		f.note("the verifier did not end by itself")
-		return f, 0
-	case run.report == nil:
-		f.note("the verifier wrote no reward")
-		return f, 0
-	case err != nil || !(paid >= 0 && paid <= 1):
-		f.note("the reward file holds %q, not a number from 0 to 1", clip(string(run.report), 60))
-		return f, 0
-	}
-	f.witness("exit status %d", *run.exit)
-	f.witness("reward file: %g", paid)
-	if paid == 1 {
-		f.outcome, f.tests = tasks.Resolved, allPassed(g)
-	}
-	return f.settle(), paid
-}
-
-// components are the shares of expected tests that passed.
-func components(t tasks.Tests) map[string]float64 {
-	share := func(l tasks.TestList) float64 {
-		if len(l.Passed)+len(l.Failed) == 0 {
-			return 1
-		}
-		return float64(len(l.Passed)) / float64(len(l.Passed)+len(l.Failed))
-	}
-	return map[string]float64{"fail_to_pass": share(t.FailToPass), "pass_to_pass": share(t.PassToPass)}
-}
-
-// score is the reward of a finding: binary, or, where the task asks for a fraction, the share of
-// FAIL_TO_PASS times that of PASS_TO_PASS, so that breaking what worked is never worth it. A reward
-// file's number is the task's own. Tampering pays nothing.
-func score(g *tasks.Grader, f finding, parts map[string]float64, paid float64) float64 {
-	switch {
-	case f.outcome == tasks.Tampered:
-		return 0
-	case g.Report == "reward-file":
-		return paid
-	case f.outcome == tasks.Resolved:
-		return 1
-	case g.Reward == "fraction":
-		return parts["fail_to_pass"] * parts["pass_to_pass"]
-	}
-	return 0
+	return weigh(task, result), 0, nil
 }

@@ -40,27 +40,37 @@ func inPlace(ctx context.Context, subject Subject, session sandbox.Session) (tas
 	if err := push(ctx, session, task.Workdir, hidden); err != nil {
 		return grade, fmt.Errorf("copying tests into the agent's sandbox: %w", err)
 	}
-	result, err := runTests(ctx, session, task, sentinels{}, nil)
+	result, err := runTests(ctx, trial{session: session, task: task, plain: true})
 	if err != nil {
 		return grade, err
 	}
-	believed(task.Grader, result, &grade)
+	believed(task, result, &grade)
 	return grade, nil
 }
 
 // believed takes a run at its word.
-func believed(g *tasks.Grader, run testRun, grade *tasks.Grade) {
+func believed(task *tasks.Task, run testRun, grade *tasks.Grade) {
+	g := task.Grader
 	grade.Outcome, grade.FailureClass, grade.Reward = tasks.Unresolved, sandbox.FailureModel, reward(0)
 	if run.exit == nil {
 		return
 	}
-	clean := *run.exit == 0
 	grade.Witnesses = []string{fmt.Sprintf("exit status %d", *run.exit)}
-	if tests, err := parseJUnit(run.report); err == nil && g.Report == "junit" {
-		good := func(id string) bool { s := tests.of(id); return s == passed || (s == absent && *run.exit == 0) }
+	if g.Report == "reward-file" {
+		f, paid := byRewardFile(g, run)
+		grade.Outcome, grade.FailureClass, grade.Tests, grade.Reward = f.outcome, f.failure, f.tests, reward(paid)
+		return
+	}
+	clean := *run.exit == 0
+	_, isLog := logParser(g.Report)
+	if tests, found, err := readReport(task, run); err == nil && found && g.Report != "exit" {
+		good := func(id string) bool {
+			s := tests.of(id)
+			return s == passed || (s == absent && *run.exit == 0 && !isLog)
+		}
 		grade.Tests = split(g, good)
 		clean = len(grade.Tests.FailToPass.Failed)+len(grade.Tests.PassToPass.Failed) == 0
-		grade.Witnesses = append(grade.Witnesses, fmt.Sprintf("report: %d tests, %d failed", len(tests), tests.failures()))
+		grade.Witnesses = append(grade.Witnesses, fmt.Sprintf("report: %d tests, %d failed", len(tests.tests), tests.failures()))
 	} else if clean {
 		grade.Tests = allPassed(g)
 	}

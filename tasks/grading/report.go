@@ -1,12 +1,11 @@
 package grading
 
 import (
-	"bytes"
-	"encoding/xml"
 	"errors"
-	"fmt"
-	"io"
 	"strings"
+
+	"proctor/tasks"
+	"proctor/tasks/grading/testlog"
 )
 
 // status is what became of a test. Of several reports on one test the worst counts.
@@ -15,11 +14,16 @@ type status int
 const (
 	absent  status = iota
 	passed         // and nothing else
-	skipped        // skipped, or an expected failure: no pass
+	xfailed        // failed, as its author says it must
+	skipped        // not run
 	failed         // a failure or an error, in the test or around it
 )
 
-// Bounds on a JUnit report: a hundred times what the largest real ones hold.
+func (s status) String() string {
+	return [...]string{"absent", "passed", "expected to fail", "skipped", "failed"}[s]
+}
+
+// Bounds on a report: a hundred times what the largest real ones hold.
 const (
 	maxReport = 64 << 20
 	maxDepth  = 64
@@ -29,74 +33,30 @@ const (
 // errReport: the structured report is broken or over its bounds.
 var errReport = errors.New("the report cannot be read")
 
-// report is a structured report by test: classname, a NUL, name.
-type report map[string]status
-
-// parseJUnit reads a JUnit report as pytest and others write it. The input is hostile: entities that
-// it declares itself are refused by encoding/xml, depth and count are bounded.
-func parseJUnit(data []byte) (report, error) {
-	if len(data) > maxReport {
-		return nil, fmt.Errorf("%w: over %d bytes", errReport, maxReport)
-	}
-	dec := xml.NewDecoder(bytes.NewReader(data))
-	tests, depth, current, complete := report{}, 0, "", false
-	for {
-		token, err := dec.RawToken()
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err != nil {
-			return nil, fmt.Errorf("%w: %w", errReport, err)
-		}
-		switch t := token.(type) {
-		case xml.StartElement:
-			if depth++; depth > maxDepth || len(tests) > maxTests {
-				return nil, fmt.Errorf("%w: over %d levels or %d tests", errReport, maxDepth, maxTests)
-			}
-			switch t.Name.Local {
-			case "testcase":
-				current = attribute(t, "classname") + "\x00" + attribute(t, "name")
-				tests.add(current, passed)
-			case "failure", "error":
-				tests.add(current, failed)
-			case "skipped":
-				tests.add(current, skipped)
-			}
-		case xml.EndElement:
-			depth--
-			if t.Name.Local == "testcase" {
-				current = ""
-			}
-			if complete = depth == 0; depth < 0 {
-				return nil, fmt.Errorf("%w: unbalanced", errReport)
-			}
-		}
-	}
-	if !complete {
-		return nil, fmt.Errorf("%w: it ends early", errReport)
-	}
-	return tests, nil
+// report is what a test run says of its tests.
+type report struct {
+	tests    map[string]status
+	key      func(id string) string // how the report writes a test id as sets publish it
+	failOnly bool                   // it names failures alone: a test that is not named has passed
+	lenient  bool                   // a test that was skipped still counts as kept: see keeps
 }
+
+func newReport(key func(id string) string) report {
+	return report{tests: map[string]status{}, key: key}
+}
+
+func plainKey(id string) string { return id }
 
 func (r report) add(key string, s status) {
-	if key != "" && s > r[key] {
-		r[key] = s
+	if key != "" && s > r.tests[key] {
+		r.tests[key] = s
 	}
 }
 
-func attribute(e xml.StartElement, name string) string {
-	for _, a := range e.Attr {
-		if a.Name.Local == name {
-			return a.Value
-		}
-	}
-	return ""
-}
-
-// failures counts the tests that did not pass, skipped ones aside.
+// failures counts the tests that failed.
 func (r report) failures() int {
 	n := 0
-	for _, s := range r {
+	for _, s := range r.tests {
 		if s == failed {
 			n++
 		}
@@ -105,50 +65,96 @@ func (r report) failures() int {
 }
 
 // of gives what a report says of a test id as sets publish them: "tests/test_a.py::TestB::test_c[x]",
-// "package.Class::test" or a bare name. An id cut off inside its parameters stands for every test
-// that begins like it, and passes where all of them do.
+// "package.Class::test" or a bare name. An id cut off inside its parameters, as hundreds of published
+// ones are, stands for every test that begins like it, and passes where all of them do.
 func (r report) of(id string) status {
-	key := junitKey(id)
-	if s := r[key]; s != absent {
+	key := r.key(id)
+	if s := r.tests[key]; s != absent {
 		return s
 	}
-	if !strings.Contains(id, "[") || strings.HasSuffix(id, "]") {
-		return absent
-	}
 	worst := absent
-	for k, s := range r {
-		if strings.HasPrefix(k, key) && s > worst {
-			worst = s
+	if strings.Count(id, "[") > strings.Count(id, "]") {
+		for k, s := range r.tests {
+			if s > worst && strings.HasPrefix(k, key) {
+				worst = s
+			}
 		}
 	}
+	if worst == absent && r.failOnly {
+		return passed
+	}
 	return worst
+}
+
+// keeps reports whether a status keeps a PASS_TO_PASS test whole. An expected failure does: it is no
+// pass, but nothing was broken either. A skipped test does in logs alone, whose sets count it so.
+func (r report) keeps(s status) bool {
+	return s == passed || s == xfailed || (s == skipped && r.lenient)
 }
 
 // named gives what a report says of the tests with this name, in whatever class or file.
 func (r report) named(name string) status {
 	worst := absent
-	for key, s := range r {
-		if strings.HasSuffix(key, "\x00"+name) && s > worst {
+	for key, s := range r.tests {
+		if s > worst && (key == name || strings.HasSuffix(key, "\x00"+name) || strings.HasSuffix(key, "::"+name)) {
 			worst = s
 		}
 	}
 	return worst
 }
 
-// junitKey turns a test id into the key of a report: pytest's class name is the path with dots, then
-// the classes.
-func junitKey(id string) string {
-	head, params := id, ""
-	if i := strings.IndexByte(id, '['); i >= 0 {
-		head, params = id[:i], id[i:]
+// function gives what a JUnit report says of a test that a log names. Logs cut, colour and clean
+// parameters, so that an id that is not there by its parameters stands for its function: absent where no
+// run of that is there, failed where each failed.
+func (r report) function(id string) status {
+	if s := r.of(id); s != absent {
+		return s
 	}
-	parts := strings.Split(head, "::")
-	if len(parts) == 1 {
-		return "\x00" + id
+	base, _, ok := strings.Cut(id, "[")
+	if !ok || base == "" {
+		if words := strings.Fields(id); len(words) > 1 {
+			return r.function(words[0])
+		}
+		return absent
 	}
-	class := append([]string(nil), parts[:len(parts)-1]...)
-	class[0] = strings.ReplaceAll(strings.TrimSuffix(class[0], ".py"), "/", ".")
-	return strings.Join(class, ".") + "\x00" + parts[len(parts)-1] + params
+	best, key := absent, r.key(base)
+	for k, s := range r.tests {
+		if strings.HasPrefix(k, key+"[") && (best == absent || s < best) {
+			best = s
+		}
+	}
+	return best
+}
+
+// reportKinds are the values of grader.report that are read, log parsers aside.
+var reportKinds = []string{"junit", "pytest-json", "go-test-json", "reward-file", "exit"}
+
+// logParser gives the name of the parser of "log:<parser>".
+func logParser(report string) (string, bool) { return strings.CutPrefix(report, "log:") }
+
+// readReport reads what a run left by the grader's kind of report. found is false where it left none.
+func readReport(task *tasks.Task, run testRun) (r report, found bool, err error) {
+	g := task.Grader
+	if parser, ok := logParser(g.Report); ok {
+		r, err = parseLog(parser, run.output, testlog.About{InstanceID: task.ID, Version: task.Vars.BaseVersion})
+		return r, true, err
+	}
+	data := run.report
+	if data == nil && g.Report == "go-test-json" && !strings.Contains(run.command, "{report}") {
+		data = run.output
+	}
+	if data == nil {
+		return report{}, false, nil
+	}
+	switch g.Report {
+	case "pytest-json":
+		r, err = parsePytestJSON(data)
+	case "go-test-json":
+		r, err = parseGoTest(data)
+	default:
+		r, err = parseJUnit(data)
+	}
+	return r, true, err
 }
 
 // summaryFailures reads the short test summary at the end of pytest's output: the ids that it says
@@ -156,12 +162,12 @@ func junitKey(id string) string {
 // counts, and only what it says against a test: printed PASSED lines are worth nothing.
 func summaryFailures(output []byte) []string {
 	const heading = "short test summary info"
-	at := bytes.LastIndex(output, []byte(heading))
+	at := strings.LastIndex(string(output), heading)
 	if at < 0 {
 		return nil
 	}
 	var ids []string
-	for _, line := range strings.Split(string(output[at:]), "\n") {
+	for line := range strings.SplitSeq(string(output[at:]), "\n") {
 		rest, ok := strings.CutPrefix(line, "FAILED ")
 		if !ok {
 			continue

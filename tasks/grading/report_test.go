@@ -22,7 +22,7 @@ func TestParseJUnit(t *testing.T) {
 	for id, want := range map[string]status{
 		"tests/test_a.py::test_ok":                   passed,
 		"tests/test_a.py::TestB::test_bad[a::b <c>]": failed,
-		"tests/test_a.py::test_skip":                 skipped,
+		"tests/test_a.py::test_skip":                 xfailed,
 		"tests/test_a.py::test_twice":                failed,
 		"tests/test_a.py::test_none":                 absent,
 		"tests/test_a.py::test_p[a":                  passed,
@@ -133,7 +133,8 @@ func TestWeigh(t *testing.T) {
 		if tc.command != "" {
 			g.Command = tc.command
 		}
-		got := weigh(g, tc.run)
+		tc.run.command = g.Command
+		got := weigh(&tasks.Task{Grader: g}, tc.run)
 		if got.outcome != tc.want {
 			t.Errorf("%s: %s, want %s; witnesses %q, notes %q", name, got.outcome, tc.want, got.witnesses, got.notes)
 		}
@@ -175,11 +176,11 @@ func TestByRewardFile(t *testing.T) {
 
 func TestSentinelsAreDrawn(t *testing.T) {
 	g := &tasks.Grader{Report: "junit", Command: "python -m pytest --junitxml={report} tests/test_a.py", FailToPass: []string{"tests/test_a.py::x", "y/test_b.py::z"}, PassToPass: []string{"tests/test_a.py::w"}}
-	a, err := newSentinels(g, []string{"src/tests/test_a.py", "tests/test_a.py"})
+	a, err := newSentinels(g, g.Command, []string{"src/tests/test_a.py", "tests/test_a.py"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	b, err := newSentinels(g, []string{"src/tests/test_a.py", "src/a/tests/test_a.py"})
+	b, err := newSentinels(g, g.Command, []string{"src/tests/test_a.py", "src/a/tests/test_a.py"})
 	if err != nil {
 		t.Fatal(err)
 	}

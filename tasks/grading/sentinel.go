@@ -25,12 +25,13 @@ type sentinels struct {
 	addopts  string // PYTEST_ADDOPTS, so that the file is run and its failures are summed up
 }
 
-// newSentinels makes sentinels for a grader whose command runs pytest and reports by test; none for
-// all others.
+// newSentinels makes sentinels for a grader whose command or script, text, runs pytest and reports by
+// test; none for all others.
 //
 // present are the files of the working folder, hidden tests included.
-func newSentinels(g *tasks.Grader, present []string) (sentinels, error) {
-	if g.Report != "junit" || !runsPytest(g.Command) {
+func newSentinels(g *tasks.Grader, text string, present []string) (sentinels, error) {
+	_, isLog := logParser(g.Report)
+	if (g.Report != "junit" && g.Report != "pytest-json" && !isLog) || !runsPytest(text) {
 		return sentinels{}, nil
 	}
 	names, err := drawNames(5)
@@ -46,14 +47,14 @@ func newSentinels(g *tasks.Grader, present []string) (sentinels, error) {
 		return sentinels{}, err
 	}
 	a, b = a+10, b+10
-	text := strings.NewReplacer(
+	code := strings.NewReplacer(
 		"@PASS@", names[0], "@FAIL@", names[1], "@RAISE@", names[2], "@PROBE@", names[3],
 		"@A@", fmt.Sprint(a), "@B@", fmt.Sprint(b), "@SUM@", fmt.Sprint(a+b), "@WRONG@", fmt.Sprint(a*b+a),
 	).Replace(pytestSentinel)
-	s := sentinels{file: path.Join(sentinelDir(g, present), "test_"+names[4]+".py"), content: []byte(text), addopts: "-rfE"}
+	s := sentinels{file: path.Join(sentinelDir(g, present), "test_"+names[4]+".py"), content: []byte(code), addopts: "-rfE"}
 	s.mustPass = []string{"test_" + names[0], "test_" + names[3]}
 	s.mustFail = []string{"test_" + names[1], "test_" + names[2]}
-	if namesFiles(g.Command) {
+	if namesFiles(text) {
 		s.addopts += " " + s.file
 	}
 	return s, nil

@@ -9,17 +9,6 @@ import (
 	"proctor/tasks"
 )
 
-// testRun is what one run of the test command left to be judged.
-type testRun struct {
-	exit      *int // nil: it did not end by itself
-	timedOut  bool
-	oom       bool
-	truncated bool // output is not the whole
-	output    []byte
-	report    []byte // nil: there is none
-	sentinels sentinels
-}
-
 // finding is what the witnesses of a run say together.
 type finding struct {
 	outcome   string // resolved, unresolved, tampered
@@ -27,11 +16,13 @@ type finding struct {
 	tests     tasks.Tests
 	witnesses []string
 	notes     []string
+	parts     map[string]float64 // components of a reward file
 }
 
 // weigh holds the witnesses of a run against one another. A pass needs all of them; a report that
 // claims more than another witness allows is tampered.
-func weigh(g *tasks.Grader, run testRun) finding {
+func weigh(task *tasks.Task, run testRun) finding {
+	g := task.Grader
 	f := finding{outcome: tasks.Unresolved, failure: sandbox.FailureModel, tests: allFailed(g)}
 	switch {
 	case run.timedOut:
@@ -51,7 +42,7 @@ func weigh(g *tasks.Grader, run testRun) finding {
 		}
 		return f.settle()
 	}
-	return f.byReport(g, run).settle()
+	return f.byReport(task, run).settle()
 }
 
 func (f finding) settle() finding {
@@ -75,9 +66,18 @@ func (f *finding) tamper(format string, args ...any) {
 	f.note("tampered: "+format, args...)
 }
 
-func (f finding) byReport(g *tasks.Grader, run testRun) finding {
-	single := singleCommand(g.Command)
-	if run.report == nil {
+func (f finding) byReport(task *tasks.Task, run testRun) finding {
+	g := task.Grader
+	single := singleCommand(run.command)
+	tests, found, err := readReport(task, run)
+	switch {
+	case err != nil:
+		f.witness("report: %v", err)
+		if *run.exit == 0 && single {
+			f.tamper("exit status 0 with a report that cannot be read")
+		}
+		return f
+	case !found:
 		f.witness("report: none")
 		f.note("the test command left no report")
 		if *run.exit == 0 && single {
@@ -85,20 +85,16 @@ func (f finding) byReport(g *tasks.Grader, run testRun) finding {
 		}
 		return f
 	}
-	tests, err := parseJUnit(run.report)
-	if err != nil {
-		f.witness("report: %v", err)
-		if *run.exit == 0 && single {
-			f.tamper("exit status 0 with a report that cannot be read")
-		}
-		return f
-	}
-	f.witness("report: %d tests, %d failed", len(tests), tests.failures())
+	f.witness("report: %d tests, %d failed", len(tests.tests), tests.failures())
+	tests = f.checkWitness(g, run, tests)
 	f.tests = sortTests(g, tests)
 	clean := len(f.tests.FailToPass.Failed) == 0 && len(f.tests.PassToPass.Failed) == 0
 	f.witness("expected ids: %d of %d passed", len(f.tests.FailToPass.Passed)+len(f.tests.PassToPass.Passed), len(expectedIDs(g)))
 	f.checkSentinels(run, tests, clean)
 	f.checkSummary(g, run, tests)
+	if _, isLog := logParser(g.Report); isLog && marksForged(run.output) {
+		f.tamper("the log holds the script's own marks more often than the script prints them")
+	}
 	switch {
 	case *run.exit == 0 && tests.failures() > 0 && single:
 		f.tamper("exit status 0, though the report holds %d failures", tests.failures())
@@ -110,6 +106,35 @@ func (f finding) byReport(g *tasks.Grader, run testRun) finding {
 		f.outcome = tasks.Resolved
 	}
 	return f
+}
+
+// checkWitness holds a log to the report that the runner was asked for beside it. What the log alone says
+// passed has not: lines can be printed by anyone.
+func (f *finding) checkWitness(g *tasks.Grader, run testRun, tests report) report {
+	if run.witness == nil {
+		return tests
+	}
+	own, err := parseJUnit(run.witness)
+	if err != nil {
+		f.witness("the runner's own report: %v", err)
+		return tests
+	}
+	f.witness("the runner's own report: %d tests, %d failed", len(own.tests), own.failures())
+	out := newReport(tests.key)
+	out.failOnly, out.lenient = tests.failOnly, tests.lenient
+	for id, s := range tests.tests {
+		out.tests[id] = s
+		if s != passed && s != xfailed {
+			continue
+		}
+		if w := own.function(id); w == failed || w == absent {
+			out.tests[id] = failed
+			if slices.Contains(g.FailToPass, id) || slices.Contains(g.PassToPass, id) {
+				f.note("the log says that %s passed, the runner's own report that it is %s", clip(id, 200), w)
+			}
+		}
+	}
+	return out
 }
 
 // checkSentinels holds the report to the sentinels. Where the run broke off before them and claims
@@ -156,7 +181,7 @@ func (f *finding) checkSummary(g *tasks.Grader, run testRun, tests report) {
 		told := slices.ContainsFunc(summary, func(line string) bool {
 			return strings.HasSuffix(line, "::"+name) || strings.Contains(line, "::"+name+" - ")
 		})
-		if !told && tests.named(name) == failed && !run.truncated && summaryExpected(g.Command) {
+		if !told && tests.named(name) == failed && !run.truncated && summaryExpected(run.command) {
 			f.tamper("the report says that a sentinel failed, the runner's summary does not")
 		}
 	}
@@ -165,16 +190,14 @@ func (f *finding) checkSummary(g *tasks.Grader, run testRun, tests report) {
 	}
 }
 
-func (s status) String() string {
-	return [...]string{"absent", "passed", "skipped", "failed"}[s]
-}
-
 // singleCommand reports whether the exit status of a command line is the test runner's own.
 func singleCommand(command string) bool { return !strings.ContainsAny(command, ";|&\n") }
 
 // sortTests splits the expected tests by what a report says.
 func sortTests(g *tasks.Grader, tests report) tasks.Tests {
-	return split(g, func(id string) bool { return tests.of(id) == passed })
+	good := split(g, func(id string) bool { return tests.of(id) == passed })
+	kept := split(g, func(id string) bool { return tests.keeps(tests.of(id)) })
+	return tasks.Tests{FailToPass: good.FailToPass, PassToPass: kept.PassToPass}
 }
 
 func allFailed(g *tasks.Grader) tasks.Tests { return split(g, func(string) bool { return false }) }
