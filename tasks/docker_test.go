@@ -61,7 +61,7 @@ func dockerEngine(t *testing.T) *docker.Engine {
 func removeImages(t *testing.T, refs ...string) {
 	t.Helper()
 	for _, ref := range refs {
-		if strings.HasPrefix(ref, "proctor/prepared:") || strings.HasPrefix(ref, "proctor/raw:") {
+		if strings.HasPrefix(ref, "proctor/prepared:") || strings.HasPrefix(ref, "proctor/built:") {
 			_ = exec.Command("docker", "image", "rm", "-f", ref).Run()
 		}
 	}

@@ -4,7 +4,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"fmt"
 	"io"
 	"os"
 	"path"
@@ -29,24 +28,11 @@ func hashOf(values ...any) string {
 
 // hardenKey names a hardened (or looked-at) image by all that goes into it.
 func hardenKey(raw sandbox.Image, task *Task, hardening bool) string {
-	return hashOf("prepared", prepareVersion, raw.Digest, task.Workdir, task.HiddenPaths, solvedFiles(task), hardening)
+	return hashOf("prepared", prepareVersion, raw.Digest, task.Workdir, task.HiddenPaths, solvedFiles(task), task.Squash, hardening)
 }
 
-// rawKey names a raw image by all that goes into it.
-func rawKey(base sandbox.Image, task *Task) (string, error) {
-	h := sha256.New()
-	fmt.Fprintln(h, hashOf("raw", prepareVersion, base.Digest, task.Build, task.Setup, task.Workdir, task.Env, task.Network.Setup))
-	if task.Build != nil {
-		if err := hashBeside(h, task.Dir, task.Build.inputs()); err != nil {
-			return "", err
-		}
-	}
-	return hex.EncodeToString(h.Sum(nil)), nil
-}
-
-// References under which images are kept with the engine.
+// preparedRef is the reference under which a prepared image is kept with the engine.
 func preparedRef(key string) string { return "proctor/prepared:" + key[:32] }
-func rawRef(key string) string      { return "proctor/raw:" + key[:32] }
 
 // maxPatch bounds a solution that is read for the names of its files, in bytes.
 const maxPatch = 16 << 20

@@ -4,6 +4,8 @@ import (
 	"archive/tar"
 	"bytes"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -18,9 +20,9 @@ import (
 
 // Builder is what an engine has that can build from a Dockerfile.
 type Builder interface {
-	// BuildImage builds the Dockerfile (a path in the context) and keeps the image under ref. The
-	// error carries the end of the build's output.
-	BuildImage(ctx context.Context, context io.Reader, dockerfile, ref string, env map[string]string) (sandbox.Image, error)
+	// BuildImage builds a Dockerfile and keeps the image under its Ref. Errors: sandbox.ErrBuild where
+	// the Dockerfile is at fault, with the step and the end of its output; the engine's own.
+	BuildImage(ctx context.Context, build sandbox.ImageBuild) (sandbox.Image, error)
 }
 
 // Time limits of the lines of a build, each.
@@ -28,85 +30,68 @@ const lineTimeout = 30 * time.Minute
 
 // raw gives the image that a task names, or makes it.
 func (p *Preparer) raw(ctx context.Context, task *Task) (sandbox.Image, error) {
-	base, err := p.start(ctx, task)
-	if err != nil || task.Build == nil && len(task.Setup) == 0 {
-		return base, err
+	if task.Build == nil && len(task.Setup) == 0 {
+		return p.Engine.Image(ctx, task.Image)
 	}
 	if task.Network.Setup == "allowlist" {
-		return base, fmt.Errorf("%w: network.setup: allowlist is not kept during setup; write open or none", ErrSetup)
+		return sandbox.Image{}, fmt.Errorf("%w: network.setup: allowlist is not kept during setup; write open or none", ErrSetup)
 	}
-	key, err := rawKey(base, task)
+	start, err := p.start(ctx, task)
 	if err != nil {
-		return base, err
+		return start, err
 	}
-	unlock, err := p.lock(ctx, "raw-"+key)
-	if err != nil {
-		return base, err
-	}
-	defer unlock()
-	img, err := p.Engine.Image(ctx, rawRef(key))
-	if !errors.Is(err, sandbox.ErrNoImage) {
-		return img, err
-	}
-	return p.buildRaw(ctx, task, base, key)
+	return p.stages(ctx, task, start)
 }
 
-// start gives the image that building or setup starts from; the zero Image for a Dockerfile.
+// start gives the image that stages start from.
 func (p *Preparer) start(ctx context.Context, task *Task) (sandbox.Image, error) {
 	switch {
 	case task.Build == nil:
 		return p.Engine.Image(ctx, task.Image)
 	case task.Build.Dockerfile != "":
-		return sandbox.Image{}, nil
+		return p.dockerfile(ctx, task)
 	}
 	return p.Engine.Image(ctx, task.Build.Base)
 }
 
-func (p *Preparer) buildRaw(ctx context.Context, task *Task, base sandbox.Image, key string) (sandbox.Image, error) {
-	p.log().Info("building image", "task", task.ID, "image", rawRef(key))
-	if b := task.Build; b != nil && b.Dockerfile != "" {
-		img, err := p.dockerfile(ctx, task, key)
-		if err != nil || len(task.Setup) == 0 {
-			return img, err
-		}
-		base = img
-	}
-	network := "open"
-	if task.Network.Setup == "none" {
-		network = "none"
-	}
-	var img sandbox.Image
-	err := p.withBox(ctx, task, base.Ref, network, func(box sandbox.Session) error {
-		b := &builder{box: box, task: task, access: p.Build}
-		if err := b.run(ctx); err != nil {
-			return err
-		}
-		var err error
-		img, err = p.Engine.Commit(ctx, box.ID(), rawRef(key))
-		return err
-	})
-	return img, err
-}
-
-// dockerfile builds the task's Dockerfile. With setup lines to come it is kept under a name of its
-// own, so that a crash between the two never passes for the whole.
-func (p *Preparer) dockerfile(ctx context.Context, task *Task, key string) (sandbox.Image, error) {
+// dockerfile builds the task's Dockerfile, or finds what an earlier build of the same files made.
+func (p *Preparer) dockerfile(ctx context.Context, task *Task) (sandbox.Image, error) {
 	engine, ok := p.Engine.(Builder)
 	if !ok {
 		return sandbox.Image{}, fmt.Errorf("%w: build.dockerfile: the %s engine does not build Dockerfiles; write build: {base, run}", ErrSetup, p.Engine.Name())
 	}
-	ref := rawRef(key)
-	if len(task.Setup) > 0 {
-		ref += "-file"
-	}
+	file := path.Clean(task.Build.Dockerfile)
+	h := sha256.New()
+	fmt.Fprintln(h, hashOf("dockerfile", buildVersion, path.Base(file), task.Network.Setup))
 	read, write := io.Pipe()
-	go func() { write.CloseWithError(tarBeside(write, task.Dir, ".", "")) }()
-	img, err := engine.BuildImage(ctx, read, task.Build.Dockerfile, ref, p.Build.env())
-	_ = read.CloseWithError(errors.New("the build stopped reading"))
+	go func() { write.CloseWithError(tarContext(write, task, path.Dir(file))) }()
+	if _, err := io.Copy(h, read); err != nil {
+		return sandbox.Image{}, fmt.Errorf("%w: build.dockerfile: %w", ErrSetup, err)
+	}
+	key := hex.EncodeToString(h.Sum(nil))
+	unlock, err := p.lock(ctx, "built-"+key)
 	if err != nil {
+		return sandbox.Image{}, err
+	}
+	defer unlock()
+	img, err := p.Engine.Image(ctx, builtRef(key))
+	if !errors.Is(err, sandbox.ErrNoImage) {
+		return img, err
+	}
+	p.log().Info("building image", "task", task.ID, "stage", "build.dockerfile", "image", builtRef(key))
+	read, write = io.Pipe()
+	go func() { write.CloseWithError(tarContext(write, task, path.Dir(file))) }()
+	img, err = engine.BuildImage(ctx, sandbox.ImageBuild{Context: read, Dockerfile: path.Base(file), Ref: builtRef(key), NoNetwork: task.Network.Setup == "none",
+		Env: p.Build.Env, CA: p.Build.CA, Progress: func(step string) {
+			if p.Progress != nil {
+				p.Progress(task.ID, step)
+			}
+		}})
+	_ = read.CloseWithError(errors.New("the build stopped reading"))
+	if errors.Is(err, sandbox.ErrBuild) {
 		return img, fmt.Errorf("%w: build.dockerfile: %w", ErrSetup, err)
 	}
-	return img, nil
+	return img, err
 }
 
 // builder runs a task's build and setup in a sandbox.
@@ -114,54 +99,6 @@ type builder struct {
 	box    sandbox.Session
 	task   *Task
 	access BuildAccess
-}
-
-func (b *builder) run(ctx context.Context) error {
-	done, err := b.access.lend(ctx, b.box)
-	if err != nil {
-		return err
-	}
-	if build := b.task.Build; build != nil && build.Dockerfile == "" {
-		if err := b.build(ctx, build); err != nil {
-			return err
-		}
-	}
-	for i, line := range b.task.Setup {
-		if err := b.line(ctx, fmt.Sprintf("setup[%d]", i), line); err != nil {
-			return err
-		}
-	}
-	return done(ctx)
-}
-
-func (b *builder) build(ctx context.Context, build *Build) error {
-	if len(build.Apt) > 0 {
-		line := "apt-get update -q && apt-get install -q -y --no-install-recommends " + quoteAll(build.Apt) + " && rm -rf /var/lib/apt/lists/*"
-		if err := b.line(ctx, "build.apt", line); err != nil {
-			return err
-		}
-	}
-	if len(build.Pip) > 0 {
-		if err := b.line(ctx, "build.pip", "python3 -m pip install --no-cache-dir "+quoteAll(build.Pip)); err != nil {
-			return err
-		}
-	}
-	if build.Bundle != "" {
-		if err := b.bundle(ctx, build.Bundle); err != nil {
-			return err
-		}
-	}
-	if build.Files != "" {
-		if err := b.push(ctx, build.Files); err != nil {
-			return err
-		}
-	}
-	for i, line := range build.Run {
-		if err := b.line(ctx, fmt.Sprintf("build.run[%d]", i), line); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // line runs a shell line in the workdir as root. What it prints is told only where it fails.
@@ -241,6 +178,11 @@ func (b *builder) pushTo(ctx context.Context, dir, name, as string) error {
 // tarBeside writes a folder's content, or one file under the name as, as a tar stream owned by root.
 // Links are carried as links; nothing is read through one that leads out of the task's folder.
 func tarBeside(out io.Writer, dir, name, as string) error {
+	return tarSome(out, dir, name, as, func(string) bool { return true })
+}
+
+// tarSome is tarBeside without the names that keep refuses, and what lies below them.
+func tarSome(out io.Writer, dir, name, as string, keep func(name string) bool) error {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return err
@@ -251,6 +193,12 @@ func tarBeside(out io.Writer, dir, name, as string) error {
 	err = fs.WalkDir(root.FS(), start, func(p string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
+		}
+		if !keep(p) {
+			if d.IsDir() {
+				return fs.SkipDir
+			}
+			return nil
 		}
 		rel := strings.TrimPrefix(strings.TrimPrefix(p, start), "/")
 		if start == "." {

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"io"
 	"text/tabwriter"
@@ -34,30 +33,35 @@ type taskList struct {
 // newTasksLs lists tasks and what is wrong with others.
 func newTasksLs() *cobra.Command {
 	var asJSON bool
+	var flags taskFlags
 	cmd := &cobra.Command{
 		Use:   "ls PATH...",
 		Short: "List tasks, and what is wrong with those that do not load",
-		Long: `Lists the tasks that the paths hold: a task.yaml, a task's folder, or a folder of such folders. What is wrong
-with a task file is told on standard error as file:line:column, field and remedy; the other tasks are
-listed all the same.
+		Long: `Lists the tasks that the paths hold: a task.yaml, a task's folder, a folder of such folders, or a file of rows
+of a published set (JSONL, JSON, parquet; .gz too). What is wrong is told on standard error as file, line
+or row, field and remedy; the other tasks are listed all the same.
 
 Exit status: 0 every task loads, 2 one does not.`,
-		Example: "  proctor tasks ls testdata/tasks\n  proctor tasks ls --json tasks/ | jq -r '.tasks[].id'",
+		Example: "  proctor tasks ls testdata/tasks\n  proctor tasks ls verified.parquet\n  proctor tasks ls --json tasks/ | jq -r '.tasks[].id'",
 		Args:    cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			list := listTasks(cmd.Context(), args)
+			settings, err := flags.settings()
+			if err != nil {
+				return err
+			}
+			list := listTasks(flags.load(cmd.Context(), settings, args))
 			if err := printTasks(cmd.OutOrStdout(), list, asJSON); err != nil {
 				return infra(err)
 			}
 			return problemsError(cmd.ErrOrStderr(), list.Problems)
 		},
 	}
+	flags.add(cmd.Flags())
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON document")
 	return cmd
 }
 
-func listTasks(ctx context.Context, paths []string) taskList {
-	loaded, problems := tasks.Load(ctx, paths...)
+func listTasks(loaded []*tasks.Task, problems []tasks.Problem) taskList {
 	list := taskList{Tasks: []taskRow{}, Problems: append([]tasks.Problem{}, problems...)}
 	for _, t := range loaded {
 		row := taskRow{ID: t.ID, Image: t.Image, Workdir: t.Workdir, Network: t.Network.Agent, Solution: t.Solution != "", Folder: t.Dir}

@@ -40,7 +40,8 @@ type preparedShown struct {
 
 // newTasksShow shows one task.
 func newTasksShow() *cobra.Command {
-	var file, data string
+	var flags taskFlags
+	var id string
 	var asJSON, prepare, raw bool
 	cmd := &cobra.Command{
 		Use:   "show PATH",
@@ -52,7 +53,12 @@ Exit status: 0 done, 1 the task cannot be prepared, 2 its file is wrong, 3 the m
 		Example: "  proctor tasks show testdata/tasks/interval-merge\n  proctor tasks show --prepare --json tasks/one | jq '.prepared.leaks'",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			task, err := oneTask(cmd.Context(), cmd.ErrOrStderr(), args[0])
+			settings, err := flags.settings()
+			if err != nil {
+				return err
+			}
+			loaded, problems := flags.load(cmd.Context(), settings, args)
+			task, err := oneTask(cmd.ErrOrStderr(), args[0], id, loaded, problems)
 			if err != nil {
 				return err
 			}
@@ -62,13 +68,6 @@ Exit status: 0 done, 1 the task cannot be prepared, 2 its file is wrong, 3 the m
 			}
 			shown := taskShown{Task: task, Folder: task.Dir, Digest: digest, Vars: task.RuleVars()}
 			if prepare || raw {
-				settings, err := config.Load(file, os.Getenv)
-				if err != nil {
-					return usage(err)
-				}
-				if data != "" {
-					settings.Data = data
-				}
 				if shown.Prepared, err = prepareOne(cmd.Context(), settings, task, !raw); err != nil {
 					return err
 				}
@@ -79,26 +78,29 @@ Exit status: 0 done, 1 the task cannot be prepared, 2 its file is wrong, 3 the m
 			return printTask(cmd.OutOrStdout(), shown)
 		},
 	}
-	cmd.Flags().StringVar(&file, "config", "", "YAML file with settings")
-	cmd.Flags().StringVar(&data, "data", "", "data folder that keeps prepared images' state (default the configured one)")
+	flags.add(cmd.Flags())
+	cmd.Flags().StringVar(&id, "id", "", "the task of a set that is meant")
 	cmd.Flags().BoolVar(&prepare, "prepare", false, "prepare the image and list what leaked")
 	cmd.Flags().BoolVar(&raw, "raw", false, "prepare the image without hardening it")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON document")
 	return cmd
 }
 
-// oneTask loads the only task of a path.
-func oneTask(ctx context.Context, stderr io.Writer, path string) (*tasks.Task, error) {
-	loaded, problems := tasks.Load(ctx, path)
+// oneTask picks the only task of a path, or the one of that id. What is wrong with others is told only
+// where it could be the one that is meant.
+func oneTask(stderr io.Writer, path, id string, loaded []*tasks.Task, problems []tasks.Problem) (*tasks.Task, error) {
+	ids := make([]string, len(loaded))
+	for i, t := range loaded {
+		if t.ID == id {
+			return t, nil
+		}
+		ids[i] = t.ID
+	}
 	if err := problemsError(stderr, problems); err != nil {
 		return nil, err
 	}
-	if len(loaded) != 1 {
-		ids := make([]string, len(loaded))
-		for i, t := range loaded {
-			ids[i] = t.ID
-		}
-		return nil, usage(fmt.Errorf("%s holds %s; name one of their folders: %s", path, plural(len(loaded), "task"), strings.Join(ids, ", ")))
+	if id != "" || len(loaded) != 1 {
+		return nil, usage(fmt.Errorf("%s holds %s; name one with --id: %s", path, plural(len(loaded), "task"), strings.Join(ids, ", ")))
 	}
 	return loaded[0], nil
 }

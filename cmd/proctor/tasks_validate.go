@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"runtime"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -22,7 +23,8 @@ import (
 
 // newTasksValidate proves tasks both ways.
 func newTasksValidate() *cobra.Command {
-	var file, data string
+	var flags taskFlags
+	var only []string
 	var runs, parallel int
 	var asJSON bool
 	cmd := &cobra.Command{
@@ -38,14 +40,14 @@ Exit status: 0 every task holds, 1 one does not, 2 a task file is wrong, 3 the m
 			if runs < 1 || parallel < 1 {
 				return usage(errors.New("-k and --parallel take numbers from 1"))
 			}
-			settings, err := config.Load(file, os.Getenv)
+			settings, err := flags.settings()
 			if err != nil {
-				return usage(err)
+				return err
 			}
-			if data != "" {
-				settings.Data = data
+			list, problems := flags.load(cmd.Context(), settings, args)
+			if list, err = chosen(list, only); err != nil {
+				return err
 			}
-			list, problems := tasks.Load(cmd.Context(), args...)
 			for _, p := range problems {
 				fmt.Fprintln(cmd.ErrOrStderr(), p.String())
 			}
@@ -62,12 +64,28 @@ Exit status: 0 every task holds, 1 one does not, 2 a task file is wrong, 3 the m
 			return validationVerdict(found, len(problems))
 		},
 	}
-	cmd.Flags().StringVar(&file, "config", "", "YAML file with settings")
-	cmd.Flags().StringVar(&data, "data", "", "data folder that keeps prepared images' state (default the configured one)")
+	flags.add(cmd.Flags())
+	cmd.Flags().StringSliceVar(&only, "id", nil, "only these tasks of the set")
 	cmd.Flags().IntVarP(&runs, "runs", "k", 3, "gradings of each kind")
-	cmd.Flags().IntVar(&parallel, "parallel", runtime.NumCPU(), "gradings at once")
+	cmd.Flags().IntVarP(&parallel, "parallel", "j", runtime.NumCPU(), "gradings at once")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON document")
 	return cmd
+}
+
+// chosen gives the tasks of these ids; all where there are none.
+func chosen(list []*tasks.Task, ids []string) ([]*tasks.Task, error) {
+	if len(ids) == 0 {
+		return list, nil
+	}
+	var out []*tasks.Task
+	for _, id := range ids {
+		i := slices.IndexFunc(list, func(t *tasks.Task) bool { return t.ID == id })
+		if i < 0 {
+			return nil, usage(fmt.Errorf("--id: no task is called %q", id))
+		}
+		out = append(out, list[i])
+	}
+	return out, nil
 }
 
 // validate runs v on an engine of its own, whose sandboxes no server takes for its own.
