@@ -40,6 +40,8 @@ type entity struct {
 		Hosts []string `json:"host"`
 		URLs  []string `json:"url"`
 
+		Foreign  []string `json:"foreign"`
+		Denied   []string `json:"denied"`
 		Upstream []string `json:"upstream"`
 	} `json:"net"`
 	Git struct {
@@ -68,6 +70,7 @@ type entity struct {
 	Before  string `json:"before"`
 
 	Lang string   `json:"lang"`
+	Cwd  string   `json:"cwd"`
 	Via  []string `json:"via"`
 
 	Manager  string `json:"manager"`
