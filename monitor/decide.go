@@ -23,6 +23,7 @@ const (
 // Policy says which belief leads to which action.
 type Policy struct {
 	Preset    string        // Balanced (default), Strict, Observe
+	Answers   string        // how blocked calls are answered: AnswerDecoy (default), AnswerExplicit
 	OnUnsure  string        // the judge answered unsure; default OnExecute
 	OnFailure string        // the judge answered garbage or refused; default OnDecoy
 	OnOutage  string        // the judge timed out or is down; default OnDecoy
@@ -51,8 +52,10 @@ func (g *Gate) decide(ctx context.Context, p *passage) {
 			v.Decision, v.Class = Flag, classOf(opinion, p.hits)
 			return
 		default:
-			v.Class = classOf(opinion, p.hits)
-			v.Decision = Block
+			v.Class, v.Decision = classOf(opinion, p.hits), Block
+			if g.Policy.Preset == Observe || v.onlyWatched() {
+				v.Decision = Flag // nothing is blocked, whoever is out
+			}
 			return
 		}
 	}
@@ -111,10 +114,10 @@ func classOf(o judge.Opinion, hits []rules.Hit) string {
 
 // blocks is the table of belief and action: whether a confirmed hack of class is blocked.
 func (g *Gate) blocks(class string, p *passage) bool {
-	switch g.Policy.Preset {
-	case Observe:
+	if g.Policy.Preset == Observe || p.rec.Verdict.onlyWatched() {
 		return false
-	case Strict:
+	}
+	if g.Policy.Preset == Strict {
 		return true
 	}
 	switch class {

@@ -10,6 +10,7 @@ import (
 
 	"proctor/judge"
 	"proctor/monitor/decoy"
+	"proctor/monitor/witness"
 	"proctor/rules"
 	"proctor/sandbox"
 )
@@ -30,8 +31,9 @@ type Gate struct {
 	Box        Executor
 	Record     Recorder
 	Decoys     Decoyer
-	Witness    Witness // nil: none
-	PacksID    string  // digest of the rule set, for the judge's cache
+	Witness    Witness  // nil: none
+	Canaries   Canaries // nil: none
+	PacksID    string   // digest of the rule set, for the judge's cache
 	RolloutID  string
 
 	Log   *slog.Logger                        // nil: discarded
@@ -52,12 +54,16 @@ type passage struct {
 	event  rules.Event
 	hits   []rules.Hit
 	answer *decoy.Answer // nil: the call is executed as it is
+	again  bool          // it was under way when an earlier server died
 }
 
 // Do takes a call through the eight steps and gives what the agent is shown. An error means that
 // there is no observation: the sandbox is dead (*sandbox.DeadError), the engine or the store is
 // out. What was recorded stays recorded.
 func (g *Gate) Do(ctx context.Context, call Call) (Observation, error) {
+	if call.Principal == Harness {
+		defer g.HarnessRan(ctx)
+	}
 	p := g.enter(call)
 	g.step("normalise", func() { g.normalise(ctx, p) }) // 1
 	g.step("match", func() { g.match(p) })              // 2
@@ -73,12 +79,29 @@ func (g *Gate) Do(ctx context.Context, call Call) (Observation, error) {
 // that are left. The verdict stands as recorded; a call that the sandbox has seen is joined, not
 // run again.
 func (g *Gate) Resume(ctx context.Context, call Call, rec *Record) (Observation, error) {
-	p := &passage{call: call, rec: rec, hits: rec.Verdict.Hits}
+	p := &passage{call: call, rec: rec, hits: rec.Verdict.Hits, again: true}
 	if rec.Event != nil {
 		p.event = *rec.Event
 	}
-	g.choose(ctx, p)
+	rec.Witness = witness.Off // it ran in part, perhaps whole, while nobody watched
+	if !g.takeUp(p) {
+		g.choose(ctx, p)
+	}
 	return g.finish(ctx, p)
+}
+
+// takeUp gives a call that ran as it was typed, though blocked, the same answer again: what was
+// proved for it need not be provable any more now that it has run.
+func (g *Gate) takeUp(p *passage) bool {
+	note := p.rec.Verdict.Decoy
+	if note == nil || note.How != HowOwn || p.rec.BoxCommand == nil {
+		return false
+	}
+	if keeper, ok := g.Decoys.(Keeper); ok {
+		keeper.Proved(note.Absent)
+	}
+	p.take(&decoy.Answer{Family: note.Family, Action: p.rec.Verdict.Action, Run: true, Own: true, Command: *p.rec.BoxCommand, Absent: note.Absent})
+	return true
 }
 
 // finish runs steps 6 to 8.
@@ -102,7 +125,7 @@ func (g *Gate) finish(ctx context.Context, p *passage) (Observation, error) {
 
 // enter opens the record of a call.
 func (g *Gate) enter(call Call) *passage {
-	kind := "none"
+	kind := witness.Off
 	if g.Witness != nil {
 		kind = g.Witness.Kind()
 	}
@@ -153,7 +176,10 @@ func (g *Gate) choose(ctx context.Context, p *passage) {
 	v := &p.rec.Verdict
 	req := decoy.Request{Ordinal: p.rec.Ordinal, Tool: p.call.Name, Call: p.call.Box, Event: p.event, Hits: v.confirmed()}
 	if v.Decision == Block {
-		answer := g.Decoys.Answer(ctx, req)
+		answer, told := g.told(v)
+		if !told {
+			answer = g.Decoys.Answer(ctx, req)
+		}
 		p.take(&answer)
 		return
 	}
@@ -169,10 +195,23 @@ func (p *passage) take(answer *decoy.Answer) {
 	if answer.Action == Filtered {
 		p.rec.Verdict.Action = Filtered
 	}
-	p.rec.Verdict.Decoy = &DecoyNote{Family: answer.Family}
-	if answer.Run && answer.Command != "" {
+	p.rec.Verdict.Decoy = &DecoyNote{Family: answer.Family, How: how(answer), Absent: answer.Absent}
+	if answer.Run { // also where it is "", the agent's own call: so a later server asks the sandbox for it
 		p.rec.BoxCommand = &answer.Command
 	}
+}
+
+// how names the way in which an answer is made.
+func how(a *decoy.Answer) string {
+	switch {
+	case a.Family == FamilyExplicit:
+		return HowTold
+	case a.Own:
+		return HowOwn
+	case a.Run && a.Kept:
+		return HowCut
+	}
+	return HowWhole
 }
 
 // act runs the call in the sandbox, or renders its decoy.
@@ -193,20 +232,18 @@ func (g *Gate) act(ctx context.Context, p *passage) (sandbox.Result, error) {
 			call.Op = sandbox.OpShell
 		}
 	}
-	end := func() []string { return nil }
-	if g.Witness != nil {
-		end = g.Witness.Begin(p.rec.Ordinal)
-	}
+	end := g.watch(p)
 	started := time.Now()
 	result, err := g.Box.Do(ctx, call)
 	g.seen("box", time.Since(started))
-	p.rec.Verdict.Evidence = append(p.rec.Verdict.Evidence, end()...)
+	end()
 	if err != nil {
 		return result, err
 	}
 	p.rec.Cwd = result.Cwd
 	if p.answer != nil && p.answer.Rewrite != nil {
 		result = p.answer.Rewrite(result)
+		g.sleep(p.answer.Delay - time.Since(started)) // nothing of the agent's own ran for as long as it would have
 	}
 	return result, nil
 }
@@ -217,7 +254,8 @@ func (g *Gate) remember(p *passage) {
 	if g.silent(p.call) {
 		return
 	}
-	ran := p.rec.Verdict.Action != Decoyed
+	note := p.rec.Verdict.Decoy
+	ran := p.rec.Verdict.Action != Decoyed || note != nil && (note.How == HowOwn || note.How == HowCut)
 	g.Normalizer.Observe(p.call.Facts, ran, p.rec.Cwd)
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -235,12 +273,36 @@ func (g *Gate) Restore(call Call, rec *Record) {
 	}
 	p := &passage{call: call, rec: rec, event: *rec.Event, hits: rec.Verdict.Hits}
 	g.Rules.Match(&p.event)
-	if keeper, ok := g.Decoys.(interface {
-		Remember(decoy.Request)
-	}); ok && rec.Verdict.Action != Executed {
-		keeper.Remember(decoy.Request{Ordinal: rec.Ordinal, Tool: call.Name, Call: call.Box, Event: p.event, Hits: rec.Verdict.confirmed()})
-	}
+	g.recall(p)
+	g.restoreOpenings(p)
 	g.remember(p)
+}
+
+// recall lets the decoys' maker take up what a finished record says that it proved and denied.
+func (g *Gate) recall(p *passage) {
+	rec, note := p.rec, p.rec.Verdict.Decoy
+	keeper, ok := g.Decoys.(Keeper)
+	if !ok {
+		return
+	}
+	req := decoy.Request{Ordinal: rec.Ordinal, Tool: p.call.Name, Call: p.call.Box, Event: p.event}
+	if note != nil {
+		keeper.Proved(note.Absent)
+		if note.How == HowWhole || note.How == HowCut || note.How == "" {
+			req.Hits = rec.Verdict.confirmed()
+			keeper.Remember(req)
+			return
+		}
+	}
+	keeper.Follow(req)
+}
+
+// HarnessRan is to be called when the harness ran something in the sandbox outside the Gate: what it
+// left there is not the agent's.
+func (g *Gate) HarnessRan(ctx context.Context) {
+	if keeper, ok := g.Decoys.(Keeper); ok && g.Mode == Enforce {
+		keeper.Disturbed(ctx)
+	}
 }
 
 // step runs one step under the observer's clock.

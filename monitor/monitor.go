@@ -15,6 +15,7 @@ import (
 	"proctor/judge"
 	"proctor/monitor/decoy"
 	"proctor/monitor/normalize"
+	"proctor/monitor/witness"
 	"proctor/rules"
 	"proctor/sandbox"
 )
@@ -86,13 +87,25 @@ type Verdict struct {
 	Evidence []string       `json:"evidence"`
 	Decoy    *DecoyNote     `json:"decoy"`
 	Policy   string         `json:"policy,omitempty"` // the policy that spoke where the judge was unsure or out: execute, decoy, hold
+	// Openings are the protected files that were opened while the call ran, as the witness saw it.
+	Openings []witness.Opening `json:"openings,omitempty"`
 }
 
 // DecoyNote names the decoy that was shown, and pins its bytes.
 type DecoyNote struct {
-	Family string `json:"family"`
-	SHA256 string `json:"sha256"`
+	Family string   `json:"family"`
+	SHA256 string   `json:"sha256"`
+	How    string   `json:"how,omitempty"`    // own, cut, whole, told
+	Absent []string `json:"absent,omitempty"` // protected paths found absent, or taken out of the sandbox, for this answer
 }
+
+// How a decoy is made.
+const (
+	HowOwn   = "own"   // the agent's own call ran: all that it was after is proved not to be in the sandbox
+	HowCut   = "cut"   // the agent's call ran but for what offends in it
+	HowWhole = "whole" // none of the call ran
+	HowTold  = "told"  // none of it ran, and the agent was told so
+)
 
 // Record is one call in the trajectory. Intent writes it before the call acts, Outcome fills the
 // rest.
@@ -153,10 +166,28 @@ type Decoyer interface {
 	Recall(ctx context.Context, req decoy.Request) (decoy.Answer, bool)
 }
 
-// Witness watches protected files while a call runs.
+// Keeper is what a Decoyer may also be: it keeps what answers rest on. *decoy.Maker.
+type Keeper interface {
+	// Remember takes up what a blocked call denied; Follow what any other call did to the shell: to
+	// replay a record.
+	Remember(req decoy.Request)
+	Follow(req decoy.Request)
+	// Proved takes up protected paths that were proved not to be in the sandbox.
+	Proved(paths []string)
+	// Disturbed tells that the harness ran something in the sandbox.
+	Disturbed(ctx context.Context)
+}
+
+// Witness watches protected files while a call runs. *witness.Watcher, witness.None.
 type Witness interface {
-	// Begin starts attributing opens to this call; the function gives the protected paths opened.
-	Begin(ordinal int) (end func() []string)
+	// Begin starts attributing opens to this call; the function ends that, and gives them.
+	Begin(call witness.Span) (end func() []witness.Opening)
 	// Kind is "full" or "none".
 	Kind() string
+}
+
+// Canaries finds in text what only a protected file holds. *canary.Detector.
+type Canaries interface {
+	// Find gives what text holds, in words, each once; it is bounded whatever text is.
+	Find(text string) []string
 }

@@ -23,9 +23,11 @@ type ResultMatcher interface {
 // the observation and marks the rollout tainted, since variables and copies keep what was seen.
 func (g *Gate) review(ctx context.Context, p *passage, result sandbox.Result) {
 	rec := p.rec
+	real := result
+	result = g.reword(p, result)
 	shown := observe(p.call, result)
 	if rec.Verdict.Action == Executed || rec.Verdict.Action == Filtered {
-		original := shown
+		original := observe(p.call, real)
 		rec.Original = &original
 	}
 	rec.Observation = &shown
@@ -38,32 +40,49 @@ func (g *Gate) review(ctx context.Context, p *passage, result sandbox.Result) {
 // lateBlock asks the second-phase rules, and where one is confirmed in mode Enforce, answers anew.
 func (g *Gate) lateBlock(ctx context.Context, p *passage, result sandbox.Result) {
 	matcher, ok := g.Rules.(ResultMatcher)
-	if !ok || g.silent(p.call) || p.rec.Verdict.Action == Decoyed {
+	own := p.answer != nil && p.answer.Own
+	if !ok || g.silent(p.call) || p.answer != nil && !p.answer.Run {
 		return
 	}
-	p.event.Result = &rules.ResultFacts{Output: string(result.Output), Exit: result.Exit, Witness: p.rec.Verdict.Evidence}
+	proof := g.prove(p, result)
+	if p.rec.Verdict.Action == Decoyed && !own && proof.none() {
+		return
+	}
+	p.event.Result = proof.facts(result)
 	defer func() { p.event.Result = nil }()
 	hits := matcher.MatchResult(&p.event)
 	if len(hits) == 0 {
 		return
 	}
 	before := p.rec.Verdict.Decision
+	if own || !proof.none() {
+		before = Allow // its own words, and a decoy's, stand only while nothing speaks against them
+	}
 	p.hits = hits
 	p.rec.Verdict.Hits = append(p.rec.Verdict.Hits, hits...)
 	g.decide(ctx, p)
 	if p.rec.Verdict.Decision != Block || before == Block {
 		return
 	}
-	p.rec.Verdict.Tainted = true
-	if g.Mode != Enforce || g.Decoys == nil {
+	p.rec.Verdict.Tainted = proof.none() || proof.learned()
+	if g.Mode != Enforce || g.Decoys == nil || !proof.none() && !proof.shows(p) {
 		return
 	}
-	answer := g.Decoys.Answer(ctx, decoy.Request{Ordinal: p.rec.Ordinal, Tool: p.call.Name, Call: p.call.Box, Event: p.event, Hits: hits})
+	if p.rec.Original == nil {
+		p.rec.Original = p.rec.Observation
+	}
+	answer, told := g.told(&p.rec.Verdict)
+	if !told {
+		ev, hits := blamed(p.event, hits, proof.opened)
+		answer = g.Decoys.Answer(ctx, decoy.Request{Ordinal: p.rec.Ordinal, Tool: p.call.Name, Call: p.call.Box, Event: ev, Hits: hits, Late: true})
+	}
 	if answer.Result.Exit == nil { // too late to run anything: the output alone is replaced
 		answer.Result.Exit = result.Exit
 	}
 	answer.Result.Started = result.Started
+	command := p.rec.BoxCommand
 	p.take(&answer)
+	p.rec.BoxCommand, p.rec.Verdict.Decoy.How = command, HowWhole // what ran has run
 	shown := observe(p.call, answer.Result)
 	p.rec.Observation = &shown
 	p.rec.Verdict.Decoy.SHA256 = hash(answer.Result.Output)

@@ -16,6 +16,7 @@ type Request struct {
 	Call    sandbox.Call
 	Event   rules.Event
 	Hits    []rules.Hit // those that were confirmed; empty where only the memory speaks
+	Late    bool        // the call has run already: nothing may be run for the answer
 }
 
 // Answer is what the agent is to be shown. Exactly one of two kinds:
@@ -30,8 +31,11 @@ type Answer struct {
 	Family  string // "no-such-file", "bad-revision", "network-unreachable", ...: recorded, never shown
 	Action  string // "decoyed" or "filtered"
 	Run     bool
+	Own     bool // what runs is the agent's own call: all that it was after is proved not to be there
+	Kept    bool // what runs is the agent's call but for what offends in it, so that its other effects are real
 	Command string
 	Rewrite func(sandbox.Result) sandbox.Result
 	Result  sandbox.Result
 	Delay   time.Duration // how long such a program would have run; added where nothing is run
+	Absent  []string      // protected paths that were proved absent, or taken out, for this answer
 }

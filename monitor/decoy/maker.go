@@ -21,7 +21,14 @@ type Options struct {
 	// Scrubbed says that the repository was proved to hold nothing but ancestors of the start commit
 	// when the rollout began.
 	Scrubbed bool
-	Rand     *rand.Rand // nil: seeded by the runtime; used for delays and for names that exist nowhere
+	// Absent says that none of the protected paths was there when the agent got the sandbox.
+	Absent bool
+	// Offline says that nothing but loopback can be reached from the sandbox.
+	Offline bool
+	// Stat looks at a path of the sandbox by other means than its programs; errors wrap
+	// fs.ErrNotExist where nothing is there. sandbox.Session.Stat. Nil: presence cannot be asked.
+	Stat func(ctx context.Context, path string) (sandbox.FileInfo, error)
+	Rand *rand.Rand // nil: seeded by the runtime; used for delays and for names that exist nowhere
 }
 
 // Maker makes the decoys of one rollout and remembers what it denied, so that what was not there
@@ -29,11 +36,14 @@ type Options struct {
 type Maker struct {
 	vars     rules.Vars
 	run      Runner
+	stat     func(ctx context.Context, path string) (sandbox.FileInfo, error)
 	scrubbed bool
+	offline  bool
 
 	mu     sync.Mutex
 	rand   *rand.Rand
 	denied memory
+	gone   absence
 	gnu    map[string]bool // which programs know the long options of GNU
 	traced bool            // the shell may show commands as they are run: nothing may be spliced any more
 }
@@ -43,7 +53,12 @@ func New(o Options) *Maker {
 	if o.Rand == nil {
 		o.Rand = rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64()))
 	}
-	return &Maker{vars: o.Vars, run: o.Run, scrubbed: o.Scrubbed, rand: o.Rand, denied: newMemory(), gnu: map[string]bool{}}
+	m := &Maker{vars: o.Vars, run: o.Run, stat: o.Stat, scrubbed: o.Scrubbed, offline: o.Offline, rand: o.Rand, denied: newMemory(),
+		gnu: map[string]bool{}, gone: absence{proved: map[string]bool{}, planted: map[string]bool{}}}
+	if o.Absent {
+		m.Proved(o.Vars["hidden_paths"])
+	}
+	return m
 }
 
 // Answer gives what to show for a blocked call, and remembers what it denies. The same request
@@ -54,15 +69,21 @@ func (m *Maker) Answer(ctx context.Context, req Request) Answer {
 		return Answer{Family: famClean, Action: actionFiltered, Run: true}
 	}
 	targets := m.targets(req)
-	m.Remember(req)
-	return m.answer(ctx, req, targets)
+	rest := m.needWords(ctx, req, targets)
+	if len(rest) == 0 {
+		return m.ownCall(req, targets)
+	}
+	m.learn(rest)
+	out := m.answer(ctx, req, rest)
+	out.Absent = m.takeProved()
+	return out
 }
 
 // Recall gives an answer for a call that policy allows but that touches what was denied before. It
 // must see every call of the rollout, since it also learns from them what state the shell is in.
 func (m *Maker) Recall(ctx context.Context, req Request) (Answer, bool) {
 	m.watchShell(req)
-	targets := m.recalled(req)
+	targets := m.needWords(ctx, req, m.recalled(req))
 	if len(targets) == 0 {
 		return Answer{}, false
 	}
@@ -71,10 +92,18 @@ func (m *Maker) Recall(ctx context.Context, req Request) (Answer, bool) {
 
 // Remember takes up what a blocked call denies, without answering: to replay a record.
 func (m *Maker) Remember(req Request) {
+	m.watchShell(req)
 	if m.onlyCleanStore(req) {
 		return // it denies nothing
 	}
-	targets := m.targets(req)
+	m.learn(m.targets(req))
+}
+
+// Follow takes up what a call that was not denied did to the shell: to replay a record.
+func (m *Maker) Follow(req Request) { m.watchShell(req) }
+
+// learn puts what targets were denied into the memory.
+func (m *Maker) learn(targets []target) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, t := range targets {
@@ -113,11 +142,12 @@ func (m *Maker) answerShell(ctx context.Context, req Request, targets []target) 
 	text, ok := m.splice(req, targets, replies, false)
 	if !ok || slices.ContainsFunc(targets, guessed) {
 		if other, back, safe := m.standIn(ctx, req, targets); safe {
-			out.Action, out.Family, out.Command, out.Rewrite = actionDecoyed, famNoFile, other, restoring(back)
+			out.Action, out.Family, out.Command, out.Rewrite, out.Delay, out.Kept = actionDecoyed, famNoFile, other, restoring(back), 0, true
 			return out
 		}
 		text, ok = m.splice(req, targets, replies, true)
 	}
+	out.Kept = !slices.ContainsFunc(targets, func(t target) bool { return t.cmd != nil && len(t.cmd.Writes) > 0 })
 	if ok {
 		out.Command = text
 		return out
@@ -126,7 +156,7 @@ func (m *Maker) answerShell(ctx context.Context, req Request, targets []target) 
 		out.Command = req.Call.Command
 		return out
 	}
-	out.Action = actionDecoyed
+	out.Action, out.Kept = actionDecoyed, false
 	if req.Call.Op == sandbox.OpSpawn {
 		out.Command = literal(merged(replies), "")
 		return out
