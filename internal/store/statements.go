@@ -10,12 +10,14 @@ import (
 // The rest are rare enough to be prepared by database/sql as they come.
 type statements struct {
 	intent, outcome *sql.Stmt // on the writer
+	modelCall       *sql.Stmt // on the writer
 	byKey, one      *sql.Stmt // on the readers
 }
 
 const (
 	intentSQL  = `INSERT INTO intents (id, principal, key, fingerprint, box_id, box_command, doc) VALUES (?, ?, ?, ?, ?, ?, ?)`
 	outcomeSQL = `INSERT INTO outcomes (id, event, interrupted, cwd, doc) VALUES (?, ?, ?, ?, ?)`
+	modelSQL   = `INSERT INTO model_calls (id, key, request, doc) VALUES (?, ?, ?, ?)`
 	callSQL    = `SELECT i.id, i.principal, i.key, i.fingerprint, i.box_id, i.box_command, i.doc,
 		o.event, coalesce(o.interrupted, 0), coalesce(o.cwd, ''), o.doc
 		FROM intents i LEFT JOIN outcomes o ON o.id = i.id `
@@ -29,6 +31,7 @@ func (st *statements) prepare(ctx context.Context, write, read *sql.DB) error {
 	}{
 		{&st.intent, write, intentSQL},
 		{&st.outcome, write, outcomeSQL},
+		{&st.modelCall, write, modelSQL},
 		{&st.byKey, read, callSQL + `WHERE i.id BETWEEN ? AND ? AND i.principal = ? AND i.key = ? AND i.key <> ''`},
 		{&st.one, read, callSQL + `WHERE i.id = ?`},
 	} {
@@ -42,7 +45,7 @@ func (st *statements) prepare(ctx context.Context, write, read *sql.DB) error {
 }
 
 func (st *statements) close() {
-	for _, stmt := range []*sql.Stmt{st.intent, st.outcome, st.byKey, st.one} {
+	for _, stmt := range []*sql.Stmt{st.intent, st.outcome, st.modelCall, st.byKey, st.one} {
 		if stmt != nil {
 			_ = stmt.Close()
 		}
