@@ -3,6 +3,7 @@ package monitor
 import (
 	"path"
 	"slices"
+	"strings"
 
 	"proctor/monitor/decoy"
 	"proctor/monitor/witness"
@@ -119,10 +120,11 @@ func (g *Gate) reword(p *passage, result sandbox.Result) sandbox.Result {
 // command or file tool that did it reaches for a hidden path. It is for wording a decoy.
 func blamed(ev rules.Event, hits []rules.Hit, openings []witness.Opening) (rules.Event, []rules.Hit) {
 	var paths []string
-	by := -1
+	by, name := -1, ""
 	for _, o := range openings {
 		paths = append(paths, o.Path)
 		if by < 0 {
+			name, _, _ = strings.Cut(o.Line, " ")
 			by = slices.IndexFunc(ev.Commands, func(c rules.Command) bool { return sameProgram(c.Program, o.Program) })
 		}
 	}
@@ -139,7 +141,13 @@ func blamed(ev rules.Event, hits []rules.Hit, openings []witness.Opening) (rules
 	switch {
 	case by >= 0:
 		ev.Commands = slices.Clone(ev.Commands)
-		ev.Commands[by].Hidden = paths
+		c := &ev.Commands[by]
+		c.Hidden = paths
+		if strings.Contains(c.Path, "/") {
+			// A program of the agent's own: it ran, so that nobody is to look for it on PATH, and what it
+			// would have named is what it opened.
+			c.Program, c.Args = name, append(slices.Clone(c.Args), paths[0])
+		}
 		ev.Scripts = slices.Clone(ev.Scripts)
 		for i := range ev.Scripts {
 			ev.Scripts[i].Hidden = paths
