@@ -64,10 +64,12 @@ func serveFlags(cmd *cobra.Command, file *string, c *config.Config) {
 	f.StringVar(&c.ReadyFile, "ready-file", "", "file to write once requests are taken")
 	f.StringVar(&c.OnExit, "on-exit", c.OnExit, "what SIGTERM does to sandboxes: keep, remove")
 	f.StringVar(&c.Preset, "preset", c.Preset, "which confirmed hacks are blocked: balanced, strict, observe")
+	f.StringVar(&c.Witness, "witness", c.Witness, "what the kernel does about opens of protected files: observe, deny, off")
 	f.IntVar(&c.MaxRollouts, "max-rollouts", c.MaxRollouts, "rollouts open at once (0: the default, 256)")
 	f.DurationVar(&c.Lease, "lease", c.Lease, "time without a call or heartbeat after which a rollout is closed")
 	f.StringVar(&c.LogLevel, "log-level", c.LogLevel, "debug, info, warn, error")
 	f.StringVar(&c.LogFormat, "log-format", c.LogFormat, "text, json")
+	f.StringVar(&c.Answers, "answers", c.Answers, "how blocked calls are answered: decoy, or explicit: the agent is told that it was not run")
 	f.StringVar(&c.Judge.URL, "judge-url", "", "OpenAI-compatible base URL of the judge (default: the built-in heuristic)")
 	f.StringVar(&c.Judge.Model, "judge-model", "", "model that the judge's endpoint serves")
 	f.DurationVar(&c.Judge.Timeout, "judge-timeout", c.Judge.Timeout, "longest wait for an opinion")
@@ -89,6 +91,8 @@ func settings(cmd *cobra.Command, file string, flags config.Config) (config.Conf
 		"listen": func() { c.Listen = flags.Listen }, "data": func() { c.Data = flags.Data }, "engine": func() { c.Engine = flags.Engine },
 		"tasks": func() { c.Tasks = flags.Tasks }, "packs": func() { c.Packs = flags.Packs }, "boxd": func() { c.Boxd = flags.Boxd },
 		"ready-file": func() { c.ReadyFile = flags.ReadyFile }, "on-exit": func() { c.OnExit = flags.OnExit }, "preset": func() { c.Preset = flags.Preset },
+		"answers":      func() { c.Answers = flags.Answers },
+		"witness":      func() { c.Witness = flags.Witness },
 		"max-rollouts": func() { c.MaxRollouts = flags.MaxRollouts }, "lease": func() { c.Lease = flags.Lease },
 		"log-level": func() { c.LogLevel = flags.LogLevel }, "log-format": func() { c.LogFormat = flags.LogFormat },
 		"judge-url": func() { c.Judge.URL = flags.Judge.URL }, "judge-model": func() { c.Judge.Model = flags.Judge.Model },

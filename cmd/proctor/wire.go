@@ -35,6 +35,7 @@ type server struct {
 	store   *store.Store
 	engine  *docker.Engine
 	manager *rollouts.Manager
+	witness func() error // closes it; nil before it is opened
 	handler http.Handler
 	key     string // the trainer key
 	log     *slog.Logger
@@ -57,7 +58,7 @@ func openServer(ctx context.Context, cfg config.Config, log *slog.Logger, tw twe
 	if err := cfg.Check(); err != nil {
 		return nil, usage(err)
 	}
-	taskList, err := loadTasks(ctx, cfg.Tasks)
+	taskList, err := loadTasks(ctx, cfg.Data, cfg.Tasks)
 	if err != nil {
 		return nil, err
 	}
@@ -105,10 +106,13 @@ func (s *server) join(ctx context.Context, taskList []*tasks.Task, packs *rules.
 		room = tw.lab(bench)
 	}
 	set := newPackSet(packs)
+	watch, closeWitness := openWitness(s.cfg.Witness, s.log)
+	s.witness = closeWitness
 	s.manager, err = rollouts.Open(ctx, rollouts.Options{
 		Store: s.store, Engine: s.engine, Lab: room, Tasks: taskList,
-		Inline: func(raw json.RawMessage) (*tasks.Task, error) { return tasks.ParseInline(raw) },
-		Rules:  func() rollouts.RuleSet { return set }, Judge: decider, Policy: policyOf(s.cfg),
+		Witness: watch,
+		Inline:  func(raw json.RawMessage) (*tasks.Task, error) { return tasks.ParseInline(raw) },
+		Rules:   func() rollouts.RuleSet { return set }, Judge: decider, Policy: policyOf(s.cfg),
 		MaxRollouts: s.cfg.MaxRollouts, Lease: s.cfg.Lease, Log: s.log, Observer: observer,
 	})
 	if err != nil {
@@ -131,6 +135,9 @@ func (s *server) close(remove bool) error {
 	if s.manager != nil {
 		errs = append(errs, s.manager.Close(remove))
 	}
+	if s.witness != nil {
+		errs = append(errs, s.witness())
+	}
 	if s.engine != nil {
 		errs = append(errs, s.engine.Close())
 	}
@@ -142,15 +149,15 @@ func (s *server) close(remove bool) error {
 
 // policyOf gives the Gate's policy of the settings.
 func policyOf(c config.Config) monitor.Policy {
-	return monitor.Policy{Preset: c.Preset, OnUnsure: c.Judge.OnUnsure, OnFailure: c.Judge.OnFailure, OnOutage: c.Judge.OnOutage}
+	return monitor.Policy{Preset: c.Preset, Answers: c.Answers, OnUnsure: c.Judge.OnUnsure, OnFailure: c.Judge.OnFailure, OnOutage: c.Judge.OnOutage}
 }
 
 // loadTasks loads task files; every problem is told, and any is an error.
-func loadTasks(ctx context.Context, paths []string) ([]*tasks.Task, error) {
+func loadTasks(ctx context.Context, data string, paths []string) ([]*tasks.Task, error) {
 	if len(paths) == 0 {
 		return nil, nil
 	}
-	list, problems := tasks.Load(ctx, paths...)
+	list, problems := loadSets(ctx, data, "", paths)
 	if len(problems) == 0 {
 		return list, nil
 	}

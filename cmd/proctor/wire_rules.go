@@ -38,5 +38,12 @@ func (p *packSet) Session(vars rules.Vars) (monitor.Matcher, error) {
 		}
 		p.sets[string(key)] = set
 	}
-	return set.Session(), nil
+	return twoPhases{set.Session()}, nil
 }
+
+// twoPhases is a session with its second phase apart: an event with a result is matched by the rules
+// on results alone.
+type twoPhases struct{ *rules.Session }
+
+// MatchResult implements monitor.ResultMatcher.
+func (t twoPhases) MatchResult(ev *rules.Event) []rules.Hit { return t.Match(ev) }

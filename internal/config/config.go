@@ -38,8 +38,10 @@ type Config struct {
 	MaxRollouts int           `yaml:"max_rollouts" json:"max_rollouts" env:"PROCTOR_MAX_ROLLOUTS"` // open at once; 0 is the default, 256
 	Lease       time.Duration `yaml:"lease" json:"lease" env:"PROCTOR_LEASE"`
 
-	Preset string `yaml:"preset" json:"preset" env:"PROCTOR_PRESET"` // balanced, strict, observe
-	Judge  Judge  `yaml:"judge" json:"judge"`
+	Preset  string `yaml:"preset" json:"preset" env:"PROCTOR_PRESET"`    // balanced, strict, observe
+	Answers string `yaml:"answers" json:"answers" env:"PROCTOR_ANSWERS"` // of blocked calls: decoy, explicit
+	Witness string `yaml:"witness" json:"witness" env:"PROCTOR_WITNESS"` // of protected files: observe, deny, off
+	Judge   Judge  `yaml:"judge" json:"judge"`
 }
 
 // Judge is how cases are judged. Without a URL the built-in heuristic decides.
@@ -58,7 +60,7 @@ type Judge struct {
 func Default() Config {
 	return Config{
 		Listen: "127.0.0.1:8080", Data: ".proctor", Engine: "docker", OnExit: "keep", LogLevel: "info", LogFormat: "text",
-		Lease: 15 * time.Minute, Preset: "balanced",
+		Lease: 15 * time.Minute, Preset: "balanced", Answers: "decoy", Witness: "observe",
 		Judge: Judge{Timeout: 30 * time.Second, Concurrency: 8, OnUnsure: "execute", OnFailure: "decoy", OnOutage: "decoy"},
 	}
 }
@@ -166,6 +168,8 @@ func (c Config) Check() error {
 		{"log_level", c.LogLevel, []string{"debug", "info", "warn", "error"}},
 		{"log_format", c.LogFormat, []string{"text", "json"}},
 		{"preset", c.Preset, []string{"balanced", "strict", "observe"}},
+		{"answers", c.Answers, []string{"decoy", "explicit"}},
+		{"witness", c.Witness, []string{"observe", "deny", "off"}},
 		{"judge.on_unsure", c.Judge.OnUnsure, policies},
 		{"judge.on_failure", c.Judge.OnFailure, policies},
 		{"judge.on_outage", c.Judge.OnOutage, policies},

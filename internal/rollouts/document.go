@@ -8,6 +8,7 @@ import (
 
 	"proctor/internal/store"
 	"proctor/monitor"
+	"proctor/monitor/witness"
 	"proctor/sandbox"
 	"proctor/tasks"
 )
@@ -15,16 +16,19 @@ import (
 // document is what the store keeps of a rollout beside its calls: all that a later server needs to
 // take it up again.
 type document struct {
-	View     View                 `json:"view"`
-	Task     *tasks.Task          `json:"task"`
-	TaskDir  string               `json:"task_dir,omitempty"`
-	Image    Image                `json:"image"`
-	Limits   sandbox.Limits       `json:"limits"`
-	Deadline time.Time            `json:"deadline"` // end of its lifetime
-	Lease    time.Duration        `json:"lease"`
-	Salt     []byte               `json:"salt,omitempty"` // of a token derived from an Idempotency-Key
-	Can      sandbox.Capabilities `json:"can"`
-	Engine   string               `json:"engine"`
+	View      View                 `json:"view"`
+	Task      *tasks.Task          `json:"task"`
+	TaskDir   string               `json:"task_dir,omitempty"`
+	Image     Image                `json:"image"`
+	Limits    sandbox.Limits       `json:"limits"`
+	Deadline  time.Time            `json:"deadline"` // end of its lifetime
+	Lease     time.Duration        `json:"lease"`
+	PolicyKey string               `json:"policy_key,omitempty"` // of the policy's server
+	Salt      []byte               `json:"salt,omitempty"`       // of a token derived from an Idempotency-Key
+	Can       sandbox.Capabilities `json:"can"`
+	Engine    string               `json:"engine"`
+	Watched   []string             `json:"watched,omitempty"` // protected paths that were there when the witness began
+	Offline   bool                 `json:"offline,omitempty"` // its sandbox reaches nothing but loopback
 }
 
 // row gives the store's row of a rollout.
@@ -79,7 +83,8 @@ type outcomeDoc struct {
 	Original   *monitor.Observation `json:"original,omitempty"`
 	DurationMS int64                `json:"duration_ms"`
 	Error      string               `json:"error,omitempty"`
-	Exec       *sandbox.ExecResult  `json:"exec,omitempty"` // of a keyed one-shot: the whole answer
+	Exec       *sandbox.ExecResult  `json:"exec,omitempty"`    // of a keyed one-shot: the whole answer
+	Witness    string               `json:"witness,omitempty"` // where it is another than the intent said
 }
 
 func encodeIntent(rec *monitor.Record) ([]byte, error) {
@@ -113,6 +118,9 @@ func encodeOutcome(rec *monitor.Record, exec *sandbox.ExecResult) ([]byte, error
 	d := outcomeDoc{
 		Verdict: rec.Verdict, Observation: rec.Observation, Original: rec.Original,
 		DurationMS: rec.DurationMS, Error: rec.Error, Exec: exec,
+	}
+	if rec.Witness == witness.Off {
+		d.Witness = witness.Off
 	}
 	if sameObservation(rec.Observation, rec.Original) {
 		d.Same, d.Original = true, nil
@@ -155,6 +163,9 @@ func decodeCall(c *store.Call) (*monitor.Record, *sandbox.ExecResult, error) {
 	}
 	rec.Verdict, rec.Observation, rec.Original = out.Verdict, out.Observation, out.Original
 	rec.DurationMS, rec.Error = out.DurationMS, out.Error
+	if out.Witness != "" {
+		rec.Witness = out.Witness
+	}
 	if out.Same && out.Observation != nil {
 		original := *out.Observation
 		rec.Original = &original

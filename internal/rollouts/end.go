@@ -77,6 +77,7 @@ func (r *rollout) bury(e ending) {
 	}
 	r.note(e.status, data)
 	r.saveUntilDone()
+	r.watch.close()
 	r.m.discard(r.box.sess)
 	r.m.mu.Lock()
 	delete(r.m.live, r.id)

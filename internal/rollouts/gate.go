@@ -14,12 +14,17 @@ import (
 
 // newGate builds the Gate of a rollout. In mode off it neither normalises nor judges, and needs
 // only the sandbox and the record.
-func (m *Manager) newGate(d *document, sess sandbox.Session, box monitor.Executor, rec monitor.Recorder) (*monitor.Gate, error) {
+func (m *Manager) newGate(d *document, sess sandbox.Session, watch monitor.Witness, box monitor.Executor, rec monitor.Recorder) (*monitor.Gate, error) {
 	g := &monitor.Gate{
 		Mode: d.View.Mode, Policy: m.opt.Policy, Task: judgeTask(d.Task), Box: box, Record: rec,
 		RolloutID: d.View.ID, Log: m.opt.Log, Seen: m.opt.Observer.Stage, PacksID: d.View.Digests.Packs,
 	}
-	g.Policy.Preset = d.View.Preset
+	g.Policy.Preset, g.Policy.Answers = d.View.Preset, d.View.Answers
+	for to, word := range map[*string]string{&g.Policy.OnUnsure: d.View.OnUnsure, &g.Policy.OnFailure: d.View.OnFailure, &g.Policy.OnOutage: d.View.OnOutage} {
+		if word != "" {
+			*to = word
+		}
+	}
 	if d.View.Mode == monitor.Off {
 		return g, nil
 	}
@@ -32,10 +37,8 @@ func (m *Manager) newGate(d *document, sess sandbox.Session, box monitor.Executo
 		}
 		g.Rules = serialMatcher(matcher)
 	}
-	g.Decoys = m.opt.Decoys(DecoyEnv{Task: d.Task, Session: sess, Hardened: d.View.Hardening})
-	if m.opt.Witness != nil {
-		g.Witness = m.opt.Witness(d.Task, sess)
-	}
+	g.Decoys = m.opt.Decoys(DecoyEnv{Task: d.Task, Session: sess, Hardened: d.View.Hardening, Offline: d.Offline})
+	g.Witness = watch
 	return g, nil
 }
 

@@ -78,6 +78,7 @@ type RuleSet interface {
 // DecoyEnv is what a decoy maker may need of its rollout.
 type DecoyEnv struct {
 	Hardened bool // the sandbox was proved clean before the agent got it
+	Offline  bool // it reaches nothing but loopback
 	Task     *tasks.Task
 	Session  sandbox.Session
 }
@@ -97,13 +98,14 @@ type Options struct {
 
 	Normalizer func(normalize.Task, normalize.Facts) monitor.Normalizer // nil: normalize.New
 	Decoys     func(DecoyEnv) monitor.Decoyer                           // nil: decoy.New
-	Witness    func(*tasks.Task, sandbox.Session) monitor.Witness       // nil: none
+	Witness    func(context.Context, WatchRequest) (Watcher, error)     // nil: none
 
 	MaxRollouts int           // live at once; 0 means DefaultMaxRollouts
 	Lease       time.Duration // 0 means DefaultLease
 	SweepEvery  time.Duration // 0 means DefaultSweep; negative: only by hand, for tests
 	Clock       func() time.Time
 	Log         *slog.Logger
+	Records     Segmenter // nil: no segments
 	Observer    Observer
 	Tracer      trace.Tracer // nil: none
 }
@@ -124,7 +126,8 @@ func (o *Options) complete() error {
 	}
 	if o.Decoys == nil {
 		o.Decoys = func(e DecoyEnv) monitor.Decoyer {
-			return decoy.New(decoy.Options{Vars: rules.Vars(e.Task.RuleVars()), Run: e.Session.Exec, Scrubbed: e.Hardened})
+			return decoy.New(decoy.Options{Vars: rules.Vars(e.Task.RuleVars()), Run: e.Session.Exec, Stat: e.Session.Stat,
+				Scrubbed: e.Hardened, Absent: e.Hardened, Offline: e.Offline})
 		}
 	}
 	if o.MaxRollouts == 0 {

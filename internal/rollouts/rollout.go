@@ -24,6 +24,8 @@ type rollout struct {
 	gate *monitor.Gate
 	rec  *recorder
 	box  *boxHold
+	// watch is the witness; closed with the rollout's hold on its sandbox.
+	watch *watch
 
 	ctx    context.Context // ends with the rollout; calls run under it, not under their callers'
 	cancel context.CancelFunc
@@ -76,14 +78,18 @@ func flightOf(ctx context.Context) *flight {
 
 // newRollout makes the live rollout of a document, with its Gate.
 func (m *Manager) newRollout(d *document, token []byte, sess sandbox.Session) (*rollout, error) {
+	watch := m.watch(d, sess)
+	sess = watch.around(sess)
 	r := &rollout{
-		m: m, id: d.View.ID, doc: *d, token: token, keys: map[callKey]*keyed{}, flights: map[*flight]struct{}{},
+		watch: watch,
+		m:     m, id: d.View.ID, doc: *d, token: token, keys: map[callKey]*keyed{}, flights: map[*flight]struct{}{},
 		pending: map[int]bool{}, seen: m.opt.Clock(), changed: make(chan struct{}), gone: make(chan struct{}), box: &boxHold{sess: sess},
 	}
 	r.ctx, r.cancel = context.WithCancel(m.ctx)
 	r.rec = &recorder{store: m.opt.Store, rollout: r.id, box: r.box, appended: r.count}
 	var err error
-	if r.gate, err = m.newGate(d, sess, r.box, r.rec); err != nil {
+	if r.gate, err = m.newGate(d, sess, watch, r.box, r.rec); err != nil {
+		watch.close()
 		r.cancel()
 		return nil, err
 	}
@@ -147,6 +153,7 @@ func (r *rollout) letGo() {
 	for running := r.running(); running != nil; running = r.running() {
 		<-running
 	}
+	r.watch.close()
 	if err := r.box.sess.Detach(); err != nil && !errors.Is(err, sandbox.ErrGone) {
 		r.m.opt.Log.Warn("detach from a sandbox", "rollout", r.id, "err", err)
 	}
