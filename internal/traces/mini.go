@@ -3,7 +3,6 @@ package traces
 import (
 	"encoding/json"
 	"fmt"
-	"regexp"
 	"strings"
 )
 
@@ -11,8 +10,33 @@ func fitsMini(o object) bool {
 	return strings.HasPrefix(o.text("trajectory_format"), "mini-swe-agent") && o.has("messages")
 }
 
-// fence finds a bash block of a text-only protocol.
-var fence = regexp.MustCompile("(?s)```(?:bash|sh|shell|mswea_bash_command)[ \t]*\n(.*?)\n?```")
+// fences gives the insides of a text's bash blocks, the actions of a text-only protocol.
+func fences(text string) []string {
+	var out []string
+	for {
+		_, rest, ok := strings.Cut(text, "```")
+		if !ok {
+			return out
+		}
+		lang, body, ok := strings.Cut(rest, "\n")
+		if !ok {
+			return out
+		}
+		inside, after, closed := strings.Cut(body, "```")
+		if strings.Contains(lang, "```") { // opened and closed in one line
+			_, text, _ = strings.Cut(rest, "```")
+			continue
+		}
+		if !closed {
+			return out
+		}
+		switch strings.TrimSpace(lang) {
+		case "bash", "sh", "shell", "mswea_bash_command":
+			out = append(out, strings.TrimSuffix(inside, "\n"))
+		}
+		text = after
+	}
+}
 
 // miniMessage is a message of mini-swe-agent, with what it adds under extra.
 type miniMessage struct {
@@ -65,8 +89,8 @@ func (m *miniTalk) take(msg miniMessage) {
 	case "assistant":
 		m.pending = nil
 		if len(msg.Extra.Actions) == 0 {
-			for _, block := range fence.FindAllStringSubmatch(contentText(msg.Content), -1) {
-				m.pending = append(m.pending, m.t.add("bash", args{"command": block[1]}))
+			for _, command := range fences(contentText(msg.Content)) {
+				m.pending = append(m.pending, m.t.add("bash", args{"command": command}))
 			}
 		}
 		for _, a := range msg.Extra.Actions {

@@ -190,8 +190,8 @@ func (r *talk) assistant(m *message) {
 	if !r.plain {
 		return
 	}
-	for _, block := range fence.FindAllStringSubmatch(text, -1) {
-		r.pending = append(r.pending, r.t.add("bash", args{"command": block[1]}))
+	for _, command := range fences(text) {
+		r.pending = append(r.pending, r.t.add("bash", args{"command": command}))
 	}
 }
 

@@ -1,0 +1,57 @@
+package traces
+
+import (
+	"errors"
+	"strings"
+	"testing"
+)
+
+// fuzzFormat fuzzes the reader of a format: it gives traces of tools that we have, or an *Unknown.
+func fuzzFormat(f *testing.F, format string) {
+	for _, c := range documents {
+		if c.format == format {
+			f.Add(c.text)
+		}
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		list, err := Parse(&Document{File: "f", Data: []byte(text)})
+		var u *Unknown
+		if err != nil && (!errors.As(err, &u) || u.Reason == "" || list != nil) {
+			t.Fatalf("%d traces and %v", len(list), err)
+		}
+		for _, tr := range list {
+			if tr.Format == "" || tr.ID == "" {
+				t.Errorf("a trace without format or id: %+v", tr)
+			}
+			for _, c := range tr.Calls {
+				if c.Tool == "" && tr.Format != Corpus && tr.Format != Proctor {
+					t.Errorf("a call without a tool: %+v", c)
+				}
+			}
+		}
+	})
+}
+
+func FuzzSWEAgent(f *testing.F)     { fuzzFormat(f, SWEAgent) }
+func FuzzMiniSWEAgent(f *testing.F) { fuzzFormat(f, MiniSWEAgent) }
+func FuzzOpenHands(f *testing.F)    { fuzzFormat(f, OpenHands) }
+func FuzzATIF(f *testing.F)         { fuzzFormat(f, ATIF) }
+func FuzzInspect(f *testing.F)      { fuzzFormat(f, Inspect) }
+func FuzzOpenAI(f *testing.F)       { fuzzFormat(f, OpenAI) }
+func FuzzProctor(f *testing.F)      { fuzzFormat(f, Proctor) }
+func FuzzCorpus(f *testing.F)       { fuzzFormat(f, Corpus) }
+
+// FuzzSource holds that no byte of a stream is lost silently: there is a document or a word about it.
+func FuzzSource(f *testing.F) {
+	f.Add("a.jsonl", "{}\n{}\n")
+	f.Add("a.json", "{\n}")
+	f.Add("-", `{"role": "x"}`+"\n"+`{"role": "y"}`)
+	f.Fuzz(func(t *testing.T, name, text string) {
+		n := 0
+		l := &Source{}
+		l.stream(name, strings.NewReader(text), func(*Document, error) bool { n++; return true })
+		if n == 0 {
+			t.Errorf("%q of %q gives nothing", text, name)
+		}
+	})
+}
