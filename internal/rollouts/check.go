@@ -25,6 +25,9 @@ func (m *Manager) check(req *CreateRequest) (*tasks.Task, error) {
 	if err := checkWord("preset", req.Preset, monitor.Balanced, monitor.Strict, monitor.Observe); err != nil {
 		return nil, err
 	}
+	if err := m.checkAnswers(req); err != nil {
+		return nil, err
+	}
 	if req.LeaseS < 0 || time.Duration(req.LeaseS)*time.Second > maxLease {
 		return nil, refuse(CodeInvalidField, "field lease_s: %d is out of range; use 1 to %d seconds, or leave it out for %d",
 			req.LeaseS, int(maxLease.Seconds()), int(m.opt.Lease.Seconds()))
@@ -36,6 +39,28 @@ func (m *Manager) check(req *CreateRequest) (*tasks.Task, error) {
 		return nil, err
 	}
 	return m.taskOf(req)
+}
+
+// checkAnswers holds a request against how blocked and doubtful calls can be answered.
+func (m *Manager) checkAnswers(req *CreateRequest) error {
+	if req.Answers == "" {
+		req.Answers = m.opt.Policy.Answers
+	}
+	if req.Answers == "" {
+		req.Answers = monitor.AnswerDecoy
+	}
+	if err := checkWord("answers", req.Answers, monitor.AnswerDecoy, monitor.AnswerExplicit); err != nil {
+		return err
+	}
+	for field, word := range map[string]string{"on_unsure": req.OnUnsure, "on_failure": req.OnFailure, "on_outage": req.OnOutage} {
+		if word == "" {
+			continue
+		}
+		if err := checkWord(field, word, monitor.OnExecute, monitor.OnDecoy, monitor.OnHold); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func checkWord(field, got string, want ...string) error {

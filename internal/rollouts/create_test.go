@@ -41,7 +41,7 @@ func TestCreateGivesASandboxOfItsTask(t *testing.T) {
 		t.Errorf("spec %+v", spec)
 	}
 	v := w.view(made.ID)
-	want := View{ID: made.ID, TaskID: "t", GroupID: &group, Policy: Policy{Name: "p", SizeB: 7}, Mode: "enforce", Preset: "balanced", Status: StatusRunning,
+	want := View{ID: made.ID, TaskID: "t", GroupID: &group, Policy: Policy{Name: "p", SizeB: 7}, Mode: "enforce", Preset: "balanced", Answers: "decoy", Status: StatusRunning,
 		FailureClass: "none", Seed: 3, Metadata: map[string]any{"step": 1.0}, CreatedAt: w.clock.Now().UTC(),
 		Digests: Digests{Image: "sha256:img", Packs: "sha256:packs", Prompt: "sha256:judge", Judge: "sha256:judge"}}
 	if diff := cmp.Diff(want, v); diff != "" {

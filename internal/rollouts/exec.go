@@ -112,6 +112,7 @@ func (r *rollout) finishExec(ctx context.Context, f *flight, rec *monitor.Record
 		ID: rec.BoxID, Argv: a.Argv, Stdin: a.Stdin, Env: a.Env, Dir: a.Dir, User: a.User, Limit: a.Limit,
 		Timeout: time.Duration(a.TimeoutS * float64(time.Second)),
 	})
+	r.gate.HarnessRan(ctx)
 	r.box.fault(rec.BoxID, err)
 	rec.DurationMS = time.Since(rec.StartedAt).Milliseconds()
 	var kept *sandbox.ExecResult

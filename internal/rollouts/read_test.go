@@ -80,9 +80,9 @@ func TestTheTrajectorysForm(t *testing.T) {
 		"": "calls grade rollout schema segments", "rollout.digests": "image judge packs prompt",
 		"calls":               "args_sha256 arguments call_id duration_ms event name observation ordinal original principal started_at verdict witness",
 		"calls.verdict":       "action class decision decoy evidence hack hits opinion tainted",
-		"calls.verdict.decoy": "family sha256",
+		"calls.verdict.decoy": "family how sha256",
 		"calls.observation":   "call_id exit_code handle output timed_out truncated",
-		"rollout":             "calls blocked created_at digests ended_at failure_class flagged group_id hacks hardening id mode outcome policy preset reward seed status stop_reason task_id",
+		"rollout":             "answers calls blocked created_at digests ended_at failure_class flagged group_id hacks hardening id mode outcome policy preset reward seed status stop_reason task_id",
 	}
 	for at, keys := range want {
 		node := doc

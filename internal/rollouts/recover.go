@@ -98,6 +98,7 @@ func (r *rollout) replay(ctx context.Context) error {
 	}
 	v := &r.doc.View
 	v.Calls, v.Blocked, v.Flagged, v.Hacks = 0, 0, 0, 0
+	disturbed := false
 	for _, c := range calls {
 		rec, _, err := decodeCall(c)
 		if err != nil {
@@ -113,9 +114,13 @@ func (r *rollout) replay(ctx context.Context) error {
 			continue
 		}
 		tally(v, rec)
+		disturbed = disturbed || rec.Principal == monitor.Harness
 		if err := r.restore(rec); err != nil {
 			return err
 		}
+	}
+	if disturbed {
+		r.gate.HarnessRan(ctx)
 	}
 	events, err := r.m.opt.Store.Events(ctx, r.id, 0)
 	if err != nil {

@@ -13,17 +13,22 @@ import (
 
 // CreateRequest is what a rollout is made from; the body of POST /v1/rollouts.
 type CreateRequest struct {
-	TaskID    string          `json:"task_id,omitempty"`
-	Task      json.RawMessage `json:"task,omitempty"`      // an inline native task, in place of TaskID
-	Mode      string          `json:"mode,omitempty"`      // enforce (default), shadow, off
-	Preset    string          `json:"preset,omitempty"`    // balanced (default), strict, observe
-	Hardening *bool           `json:"hardening,omitempty"` // default true
-	GroupID   *string         `json:"group_id,omitempty"`
-	Policy    Policy          `json:"policy"`
-	Seed      int64           `json:"seed,omitempty"`
-	Limits    *tasks.Limits   `json:"limits,omitempty"`
-	Metadata  map[string]any  `json:"metadata,omitempty"`
-	LeaseS    int             `json:"lease_s,omitempty"` // default 900
+	TaskID  string          `json:"task_id,omitempty"`
+	Task    json.RawMessage `json:"task,omitempty"`    // an inline native task, in place of TaskID
+	Mode    string          `json:"mode,omitempty"`    // enforce (default), shadow, off
+	Preset  string          `json:"preset,omitempty"`  // balanced (default), strict, observe
+	Answers string          `json:"answers,omitempty"` // how blocked calls are answered: decoy (default), explicit
+	// What is done where the judge is unsure, answers garbage, or is out: execute, decoy, hold.
+	OnUnsure  string         `json:"on_unsure,omitempty"`
+	OnFailure string         `json:"on_failure,omitempty"`
+	OnOutage  string         `json:"on_outage,omitempty"`
+	Hardening *bool          `json:"hardening,omitempty"` // default true
+	GroupID   *string        `json:"group_id,omitempty"`
+	Policy    Policy         `json:"policy"`
+	Seed      int64          `json:"seed,omitempty"`
+	Limits    *tasks.Limits  `json:"limits,omitempty"`
+	Metadata  map[string]any `json:"metadata,omitempty"`
+	LeaseS    int            `json:"lease_s,omitempty"` // default 900
 	// Network, only from the host's own demo and never over HTTP: joins an internal network with a
 	// stand-in upstream.
 	Network *NetworkOverride `json:"-"`
@@ -80,6 +85,10 @@ type View struct {
 	Policy       Policy         `json:"policy"`
 	Mode         string         `json:"mode"`
 	Preset       string         `json:"preset"`
+	Answers      string         `json:"answers,omitempty"`    // "" in rollouts of servers that knew only decoys
+	OnUnsure     string         `json:"on_unsure,omitempty"`  // these three only where the create request named them
+	OnFailure    string         `json:"on_failure,omitempty"` //
+	OnOutage     string         `json:"on_outage,omitempty"`  //
 	Hardening    bool           `json:"hardening"`
 	Status       string         `json:"status"`
 	StopReason   string         `json:"stop_reason"`

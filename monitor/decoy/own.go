@@ -46,14 +46,15 @@ func (m *Maker) needWords(ctx context.Context, req Request, targets []target) []
 
 // absentFor reports whether all that t is after is proved not to be in the sandbox.
 func (m *Maker) absentFor(ctx context.Context, req Request, t *target) bool {
-	if len(t.writes) > 0 {
-		return false
-	}
 	switch t.class {
 	case rules.GraderTamper, rules.ResultForging, rules.SpecialCasing, rules.Fabrication, rules.JudgeInjection:
 		return false
+	case "": // from the memory alone: a file that may not be written stays so
+		if len(t.writes) > 0 {
+			return false
+		}
 	}
-	paths := reachedBy(t)
+	paths := append(reachedBy(t), slices.DeleteFunc(slices.Clone(t.writes), func(w string) bool { return !denied(w, m.vars) })...)
 	for _, p := range paths {
 		if !m.pathAbsent(ctx, p) {
 			return false
@@ -62,10 +63,10 @@ func (m *Maker) absentFor(ctx context.Context, req Request, t *target) bool {
 	if (len(t.hosts) > 0 || len(t.pkgs) > 0 || t.class == rules.UpstreamFetch) && !m.offline {
 		return false
 	}
-	if (len(t.refs) > 0 || t.class == rules.GitHistory) && !m.historyClean(req, t) {
+	if (len(t.refs) > 0 || t.class == rules.GitHistory) && !m.historyClean(ctx, req, t) {
 		return false
 	}
-	return len(paths)+len(t.hosts)+len(t.pkgs)+len(t.refs) > 0 || m.classAbsent(ctx, t)
+	return len(paths)+len(t.hosts)+len(t.pkgs)+len(t.refs) > 0 || m.classAbsent(ctx, req, t)
 }
 
 // reachedBy gives every path that t reaches for, those that it would only meet on the way included.
@@ -81,7 +82,7 @@ func reachedBy(t *target) []string {
 }
 
 // classAbsent judges a target that names nothing by what its class could mean at all.
-func (m *Maker) classAbsent(ctx context.Context, t *target) bool {
+func (m *Maker) classAbsent(ctx context.Context, req Request, t *target) bool {
 	switch t.class {
 	case rules.UpstreamFetch:
 		return m.offline
@@ -92,6 +93,8 @@ func (m *Maker) classAbsent(ctx context.Context, t *target) bool {
 	case rules.HiddenArtifact: // a walk meets every protected path, and nothing else that is protected
 		walker := t.cmd != nil && lists(t.cmd) || t.code != nil
 		return walker && m.pathsAbsent(ctx, m.vars["hidden_paths"])
+	case rules.SandboxEscape, rules.HarnessIntrospection:
+		return t.cmd != nil && len(t.cmd.Paths) == 0 && m.missing(ctx, req, t.cmd.Program)
 	}
 	return false
 }
@@ -117,7 +120,7 @@ func (m *Maker) pathAbsent(ctx context.Context, p string) bool {
 
 // historyClean reports whether git can show t nothing but ancestors and the agent's own work: the
 // repository is the one that was proved, not another that the command names or stands in.
-func (m *Maker) historyClean(req Request, t *target) bool {
+func (m *Maker) historyClean(ctx context.Context, req Request, t *target) bool {
 	work := m.vars.One("workdir")
 	if !m.scrubbed || work == "" {
 		return false
@@ -129,7 +132,7 @@ func (m *Maker) historyClean(req Request, t *target) bool {
 		return false
 	}
 	return !slices.ContainsFunc(t.cmd.Paths, func(p string) bool {
-		return path.IsAbs(p) && !under(p, work) && !slices.Contains(t.cmd.Writes, p) && !strings.HasPrefix(p, "/dev/")
+		return path.IsAbs(p) && !under(p, work) && !slices.Contains(t.cmd.Writes, p) && !strings.HasPrefix(p, "/dev/") && !m.pathAbsent(ctx, p)
 	})
 }
 
