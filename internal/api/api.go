@@ -24,6 +24,9 @@ import (
 // Rollouts is what the HTTP layer needs of *rollouts.Manager. A key is an Idempotency-Key, "" for
 // none. Errors are *rollouts.Error, whose codes problem.go maps to statuses.
 type Rollouts interface {
+	Critics
+	Groups
+
 	Create(ctx context.Context, key string, req rollouts.CreateRequest) (rollouts.Created, error)
 	Get(ctx context.Context, id string) (rollouts.View, error)
 	List(ctx context.Context, f rollouts.Filter) (views []rollouts.View, next string, err error)
@@ -47,9 +50,6 @@ type Rollouts interface {
 	// rollout does; then the channel is closed.
 	Events(ctx context.Context, id string, from int64) (<-chan rollouts.Event, error)
 
-	CreateGroup(ctx context.Context, key string, req rollouts.GroupRequest) (rollouts.GroupCreated, error)
-	Group(ctx context.Context, id string, waitS int) (rollouts.GroupView, error)
-
 	Tasks(ctx context.Context) []*tasks.Task
 	Task(ctx context.Context, id string) (*tasks.Task, error)
 	// Check explains what the Gate would make of a call on a task, without running anything.
@@ -64,6 +64,8 @@ type Options struct {
 	Keys     []Key
 	Version  string
 	Metrics  http.Handler // nil: no /metrics
+	Models   Models       // nil: no model gateway
+	Segments Segments     // nil: no uploads
 	Log      *slog.Logger
 }
 
@@ -73,6 +75,8 @@ type Server struct {
 	keys     keyring
 	version  string
 	metrics  http.Handler
+	models   Models
+	segments Segments
 	log      *slog.Logger
 }
 
@@ -81,7 +85,7 @@ func New(o Options) *Server {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	return &Server{rollouts: o.Rollouts, keys: newKeyring(o.Keys), version: o.Version, metrics: o.Metrics, log: o.Log}
+	return &Server{rollouts: o.Rollouts, keys: newKeyring(o.Keys), version: o.Version, metrics: o.Metrics, models: o.Models, segments: o.Segments, log: o.Log}
 }
 
 // handler is a request handler that leaves its errors to be written as problems.
@@ -131,11 +135,14 @@ func (s *Server) Handler() http.Handler {
 	r.Get("/v1/rollouts/{id}/events", s.trainer(RoleReviewer, s.events))
 	r.Get("/v1/rollouts/{id}/verdicts", s.trainer(RoleReviewer, s.verdicts))
 	r.Post("/v1/rollouts/{id}/verdicts/{ordinal}/review", s.trainer(RoleReviewer, s.review))
-	r.Post("/v1/groups", s.trainer(RoleTrainer, s.createGroup))
-	r.Get("/v1/groups/{id}", s.trainer(RoleReviewer, s.getGroup))
 	r.Get("/v1/tasks", s.trainer(RoleReviewer, s.listTasks))
 	r.Get("/v1/tasks/{id}", s.trainer(RoleReviewer, s.getTask))
 	r.Post("/v1/packs/check", s.trainer(RoleReviewer, s.check))
+
+	s.criticRoutes(r)
+	s.groupRoutes(r)
+	s.gatewayRoutes(r)
+	s.segmentRoutes(r)
 
 	r.Get("/v1/rollouts/{id}/tools", s.agent(s.tools))
 	r.Post("/v1/rollouts/{id}/calls", s.agent(s.call))

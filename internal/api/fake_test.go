@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"proctor/internal/critic"
 	"proctor/internal/rollouts"
 	"proctor/monitor"
 	"proctor/sandbox"
@@ -87,6 +88,16 @@ func (f *fake) CreateGroup(_ context.Context, _ string, req rollouts.GroupReques
 func (f *fake) Group(_ context.Context, id string, _ int) (rollouts.GroupView, error) {
 	return rollouts.GroupView{ID: id}, nil
 }
+func (f *fake) AbortGroup(_ context.Context, id string) (rollouts.GroupView, error) {
+	return rollouts.GroupView{ID: id, Status: "done"}, nil
+}
+func (f *fake) WatchGroup(_ context.Context, id string) (<-chan rollouts.GroupView, error) {
+	feed := make(chan rollouts.GroupView, 2)
+	feed <- rollouts.GroupView{ID: id, Status: "running"}
+	feed <- rollouts.GroupView{ID: id, Status: "done"}
+	close(feed)
+	return feed, nil
+}
 func (f *fake) Tasks(context.Context) []*tasks.Task { return []*tasks.Task{{ID: "t"}} }
 func (f *fake) Task(_ context.Context, id string) (*tasks.Task, error) {
 	return &tasks.Task{ID: id}, nil
@@ -142,4 +153,15 @@ func (l *lab) send(method, path, key, body string, headers ...string) reply {
 		l.t.Fatal(err)
 	}
 	return reply{res.StatusCode, res.Header, string(text)}
+}
+
+func (f *fake) PolicyStats(_ context.Context, name string) (rollouts.PolicyStats, error) {
+	return rollouts.PolicyStats{Policy: name, Momentum: critic.Momentum, Families: []critic.Family{{Family: "f", Success: 0.29, Rollouts: 3, Batches: 2}}}, nil
+}
+func (f *fake) Values(_ context.Context, id string, req rollouts.ValuesRequest) (rollouts.RolloutValues, error) {
+	half := 0.5
+	return rollouts.RolloutValues{RolloutID: id, States: 1, Parsed: 1, Values: []critic.Value{{Kind: critic.KindTurn, Ordinal: 1, Value: &half, Text: req.Model}}}, f.known(id)
+}
+func (f *fake) CriticPairs(_ context.Context, id string, kinds []string) ([]critic.Pair, error) {
+	return []critic.Pair{{Schema: critic.PairSchema, Prefix: "<p>", State: strings.Join(kinds, "+"), Return: 1, N: 1}}, f.known(id)
 }

@@ -3,6 +3,7 @@ package api
 import (
 	"net/http"
 	"reflect"
+	"slices"
 	"sort"
 	"strconv"
 	"strings"
@@ -26,7 +27,7 @@ type operation struct {
 // routes, both ways.
 func operations() []operation {
 	const ro = "/v1/rollouts/{id}"
-	return []operation{
+	return append(slices.Concat(criticOperations(), groupOperations(), gatewayOperations(), segmentOperations()), []operation{
 		{"GET", "/healthz", "The process answers", "open", nil, nil, map[string]string{}, 200},
 		{"GET", "/readyz", "Rollouts can be made", "open", nil, nil, map[string]string{}, 200},
 		{"GET", "/openapi.json", "This document", "trainer", nil, nil, map[string]any{}, 200},
@@ -43,15 +44,13 @@ func operations() []operation {
 		{"GET", ro + "/events", "Live events (SSE)", "trainer", nil, nil, nil, 200},
 		{"GET", ro + "/verdicts", "Calls that a rule hit", "trainer", nil, nil, listOf[rollouts.VerdictView]("verdicts"), 200},
 		{"POST", ro + "/verdicts/{ordinal}/review", "Review a verdict", "trainer", nil, reviewBody{}, rollouts.Review{}, 200},
-		{"POST", "/v1/groups", "Create n rollouts of a task", "trainer", nil, rollouts.GroupRequest{}, rollouts.GroupCreated{}, 201},
-		{"GET", "/v1/groups/{id}", "A group's results", "trainer", []string{"wait_s"}, nil, rollouts.GroupView{}, 200},
 		{"GET", "/v1/tasks", "List tasks", "trainer", nil, nil, listOf[tasks.Task]("tasks"), 200},
 		{"GET", "/v1/tasks/{id}", "One task", "trainer", nil, nil, tasks.Task{}, 200},
 		{"POST", "/v1/packs/check", "What the rules make of a call", "trainer", nil, checkBody{}, rollouts.Explanation{}, 200},
 		{"GET", ro + "/tools", "The agent's tools", "agent", []string{"format"}, nil, listOf[rollouts.Tool]("tools"), 200},
 		{"POST", ro + "/calls", "Run a tool call", "agent", nil, callBody{}, monitor.Observation{}, 200},
 		{"POST", ro + "/submit", "End the agent's part", "agent", nil, nil, map[string]string{}, 200},
-	}
+	}...)
 }
 
 // listing marks an answer that is a page of items under a plural name.

@@ -1,0 +1,253 @@
+package rollouts
+
+import (
+	"context"
+	"time"
+
+	"proctor/internal/critic"
+	"proctor/internal/store"
+	"proctor/monitor"
+	"proctor/tasks"
+)
+
+// PolicyStats is how a policy does, by family of tasks.
+type PolicyStats struct {
+	Policy   string          `json:"policy"`
+	SizeB    float64         `json:"size_b"`
+	Momentum float64         `json:"momentum"`
+	Families []critic.Family `json:"families"`
+}
+
+// ValuesRequest asks a critic about the states of a rollout; the body of POST .../values.
+type ValuesRequest struct {
+	BaseURL     string   `json:"base_url"` // of an OpenAI-compatible server, with /v1
+	Model       string   `json:"model"`
+	APIKey      string   `json:"api_key,omitempty"`
+	Kinds       []string `json:"kinds,omitempty"`      // turn, segment, verdict; default all
+	MaxStates   int      `json:"max_states,omitempty"` // 1 to 1000, default 256: the first ones are asked
+	MaxTokens   int      `json:"max_tokens,omitempty"` // of one answer, default 1024
+	TimeoutS    int      `json:"timeout_s,omitempty"`  // of one question, default 120
+	Temperature float32  `json:"temperature,omitempty"`
+}
+
+// RolloutValues is a critic's word on a rollout.
+type RolloutValues struct {
+	RolloutID    string              `json:"rollout_id"`
+	Conditioning critic.Conditioning `json:"conditioning"`
+	States       int                 `json:"states"` // that the rollout has, asked or not
+	Parsed       int                 `json:"parsed"`
+	Unparsed     int                 `json:"unparsed"` // answers without a number in the form asked for
+	Failed       int                 `json:"failed"`   // questions that got no answer
+	Values       []critic.Value      `json:"values"`
+}
+
+const (
+	defaultStates = 256
+	maxStates     = 1000
+)
+
+// PolicyStats gives the moving averages of success of the policy of that name. A policy that nobody ran
+// has no families.
+func (m *Manager) PolicyStats(ctx context.Context, name string) (PolicyStats, error) {
+	out := PolicyStats{Policy: name, Momentum: critic.Momentum}
+	views, err := m.ofPolicy(ctx, name)
+	if err != nil {
+		return out, err
+	}
+	out.Families = critic.Families(m.outcomes(views, time.Time{}))
+	for _, v := range views {
+		if v.Policy.SizeB > 0 { // newest first
+			out.SizeB = v.Policy.SizeB
+			break
+		}
+	}
+	return out, nil
+}
+
+// Values asks a critic about the states of a rollout, each from what came before it, under the policy's
+// success before this rollout began. What the critic says is given, not recorded.
+func (m *Manager) Values(ctx context.Context, id string, req ValuesRequest) (RolloutValues, error) {
+	out := RolloutValues{RolloutID: id, Values: []critic.Value{}}
+	if err := req.check(); err != nil {
+		return out, err
+	}
+	states, cond, _, err := m.states(ctx, id, req.Kinds)
+	if err != nil {
+		return out, err
+	}
+	out.Conditioning, out.States = cond, len(states)
+	states = states[:min(len(states), req.MaxStates)]
+	client := critic.Client{BaseURL: req.BaseURL, Model: req.Model, APIKey: req.APIKey, MaxTokens: req.MaxTokens,
+		Temperature: req.Temperature, Timeout: time.Duration(req.TimeoutS) * time.Second}
+	if out.Values, err = client.Ask(ctx, states, cond); err != nil {
+		return out, asError(CodeInterrupted, "the critic was not asked to the end", err)
+	}
+	for _, v := range out.Values {
+		switch {
+		case v.Value != nil:
+			out.Parsed++
+		case v.Error != "":
+			out.Failed++
+		default:
+			out.Unparsed++
+		}
+	}
+	return out, nil
+}
+
+// CriticPairs gives what a critic trains on: each state of a graded rollout with the rollout's reward as
+// its return. A rollout without a reward has no pairs, and is refused.
+func (m *Manager) CriticPairs(ctx context.Context, id string, kinds []string) ([]critic.Pair, error) {
+	if err := checkKinds(kinds); err != nil {
+		return nil, err
+	}
+	states, cond, view, err := m.states(ctx, id, kinds)
+	if err != nil {
+		return nil, err
+	}
+	if view.Reward == nil {
+		return nil, refuse(CodeInvalidField, "rollout %s has no reward (status %s, failure class %s), so its states have no return; grade it first",
+			id, view.Status, view.FailureClass)
+	}
+	return critic.PairsOf(states, cond, *view.Reward), nil
+}
+
+func (r *ValuesRequest) check() error {
+	if r.MaxStates == 0 {
+		r.MaxStates = defaultStates
+	}
+	switch {
+	case r.BaseURL == "":
+		return refuse(CodeInvalidField, "field base_url: missing; name the critic's server, as in http://127.0.0.1:8000/v1")
+	case r.Model == "":
+		return refuse(CodeInvalidField, "field model: missing; name the critic's model")
+	case r.MaxStates < 1 || r.MaxStates > maxStates:
+		return refuse(CodeInvalidField, "field max_states: %d, want 1 to %d", r.MaxStates, maxStates)
+	case r.TimeoutS < 0 || r.TimeoutS > 3600:
+		return refuse(CodeInvalidField, "field timeout_s: %d, want 0 to 3600", r.TimeoutS)
+	case r.MaxTokens < 0:
+		return refuse(CodeInvalidField, "field max_tokens: %d, want a positive number", r.MaxTokens)
+	}
+	return checkKinds(r.Kinds)
+}
+
+func checkKinds(kinds []string) error {
+	for _, k := range kinds {
+		if k != critic.KindTurn && k != critic.KindSegment && k != critic.KindVerdict {
+			return refuse(CodeInvalidField, "field kinds: %.40q is none; turn, segment or verdict", k)
+		}
+	}
+	return nil
+}
+
+// states gives the states of a rollout and what a critic is told beside them.
+func (m *Manager) states(ctx context.Context, id string, kinds []string) ([]critic.State, critic.Conditioning, View, error) {
+	var none critic.Conditioning
+	row, err := m.opt.Store.RolloutByID(ctx, id)
+	if err != nil {
+		return nil, none, View{}, storeError("read the rollout", err)
+	}
+	d, err := readDocument(row)
+	if err != nil {
+		return nil, none, View{}, asError(CodeStore, "the rollout's document is damaged", err)
+	}
+	view, err := m.viewOf(row)
+	if err != nil {
+		return nil, none, View{}, err
+	}
+	cond, err := m.conditioning(ctx, view, d.Task)
+	if err != nil {
+		return nil, none, View{}, err
+	}
+	steps, err := m.steps(ctx, id)
+	if err != nil {
+		return nil, none, View{}, err
+	}
+	instruction := ""
+	if d.Task != nil {
+		instruction = d.Task.Instruction
+	}
+	return critic.States(instruction, steps, kinds), cond, view, nil
+}
+
+// steps gives the agent's answered calls as a critic reads them.
+func (m *Manager) steps(ctx context.Context, id string) ([]critic.Step, error) {
+	recs, err := m.records(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	var steps []critic.Step
+	for _, r := range recs {
+		if r.Principal != monitor.Agent || r.Observation == nil {
+			continue
+		}
+		steps = append(steps, critic.Step{Ordinal: r.Ordinal, Name: r.Name, Arguments: r.Arguments,
+			Shown: r.Observation.Output, ExitCode: r.Observation.ExitCode, Marked: r.Verdict.Decision != "allow"})
+	}
+	return steps, nil
+}
+
+// conditioning looks only at what was graded before the rollout began: a critic that is told of later
+// success is told the answer.
+func (m *Manager) conditioning(ctx context.Context, v View, task *tasks.Task) (critic.Conditioning, error) {
+	c := critic.Conditioning{Policy: v.Policy.Name, SizeB: v.Policy.SizeB, Family: familyOf(v, task)}
+	views, err := m.ofPolicy(ctx, v.Policy.Name)
+	if err != nil {
+		return c, err
+	}
+	for _, f := range critic.Families(m.outcomes(views, v.CreatedAt)) {
+		if f.Family == c.Family {
+			c.Success = &f.Success
+		}
+	}
+	return c, nil
+}
+
+func (m *Manager) ofPolicy(ctx context.Context, name string) ([]View, error) {
+	if name == "" {
+		return nil, nil
+	}
+	rows, err := m.opt.Store.Rollouts(ctx, store.Filter{Policy: name})
+	if err != nil {
+		return nil, storeError("list the policy's rollouts", err)
+	}
+	views := make([]View, 0, len(rows))
+	for _, row := range rows {
+		v, err := m.viewOf(row)
+		if err != nil {
+			return nil, err
+		}
+		views = append(views, v)
+	}
+	return views, nil
+}
+
+// outcomes gives what is known of graded rollouts that ended before a time; the zero time is no bound.
+func (m *Manager) outcomes(views []View, before time.Time) []critic.Outcome {
+	var out []critic.Outcome
+	for _, v := range views {
+		if v.Reward == nil || v.EndedAt == nil || (!before.IsZero() && !v.EndedAt.Before(before)) {
+			continue
+		}
+		group := ""
+		if v.GroupID != nil {
+			group = *v.GroupID
+		}
+		out = append(out, critic.Outcome{Family: familyOf(v, m.tasks[v.TaskID]), Group: group, ID: v.ID, Reward: *v.Reward, EndedAt: *v.EndedAt})
+	}
+	return out
+}
+
+// familyOf names the kind of task: metadata.task_family where the trainer set it, else the repository that
+// the task is about, else the task.
+func familyOf(v View, task *tasks.Task) string {
+	if s, ok := v.Metadata["task_family"].(string); ok && s != "" {
+		return s
+	}
+	if task != nil {
+		if repo := task.Vars.UpstreamRepo; repo != "" {
+			return repo
+		}
+	}
+	return v.TaskID
+}
