@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -31,7 +32,8 @@ var caVars = []string{"SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "PIP_CERT", "CURL_C
 // maxCA bounds a file of certificates, in bytes; Debian's has 220 KB.
 const maxCA = 8 << 20
 
-// HostAccess gives the settings of this process: lookup is os.Getenv.
+// HostAccess gives the settings of this host: the environment (lookup is os.Getenv), and what pip's
+// configuration files say where the environment is silent.
 func HostAccess(lookup func(string) string) BuildAccess {
 	a := BuildAccess{Env: map[string]string{}}
 	for _, name := range accessVars {
@@ -39,10 +41,20 @@ func HostAccess(lookup func(string) string) BuildAccess {
 			a.Env[name] = v
 		}
 	}
+	pip := pipSettings(lookup)
+	for name, key := range map[string]string{"PIP_INDEX_URL": "index-url", "PIP_EXTRA_INDEX_URL": "extra-index-url", "PIP_TRUSTED_HOST": "trusted-host",
+		"PIP_DEFAULT_TIMEOUT": "timeout", "PIP_PROXY": "proxy"} {
+		if a.Env[name] == "" && pip[key] != "" {
+			a.Env[name] = pip[key]
+		}
+	}
+	files := []string{}
 	for _, name := range caVars {
-		file := lookup(name)
+		files = append(files, lookup(name))
+	}
+	for _, file := range append(files, pip["cert"]) {
 		info, err := os.Stat(file)
-		if file == "" || err != nil || info.Size() > maxCA {
+		if file == "" || err != nil || !info.Mode().IsRegular() || info.Size() > maxCA {
 			continue
 		}
 		if data, err := os.ReadFile(file); err == nil {
@@ -53,14 +65,59 @@ func HostAccess(lookup func(string) string) BuildAccess {
 	return a
 }
 
+// pipSettings gives the settings of pip's configuration files, the later ones over the earlier: the
+// machine's, the user's, and the one that PIP_CONFIG_FILE names. Of their sections, [global] and
+// [install] count.
+func pipSettings(lookup func(string) string) map[string]string {
+	home := lookup("HOME")
+	config := lookup("XDG_CONFIG_HOME")
+	if config == "" && home != "" {
+		config = filepath.Join(home, ".config")
+	}
+	files := []string{"/etc/xdg/pip/pip.conf", "/etc/pip.conf"}
+	if home != "" {
+		files = append(files, filepath.Join(home, ".pip/pip.conf"))
+	}
+	if config != "" {
+		files = append(files, filepath.Join(config, "pip/pip.conf"))
+	}
+	settings := map[string]string{}
+	for _, file := range append(files, lookup("PIP_CONFIG_FILE")) {
+		if data, err := os.ReadFile(file); err == nil && len(data) < 1<<20 {
+			readPip(string(data), settings)
+		}
+	}
+	return settings
+}
+
+// readPip reads the ini form: sections, key = value or key: value, values that go on indented.
+func readPip(text string, into map[string]string) {
+	section, key := "", ""
+	for _, line := range strings.Split(text, "\n") {
+		trimmed := strings.TrimSpace(line)
+		switch {
+		case trimmed == "" || trimmed[0] == '#' || trimmed[0] == ';':
+		case trimmed[0] == '[':
+			section, key = strings.ToLower(strings.Trim(trimmed, "[] ")), ""
+		case section != "global" && section != "install":
+		case (line[0] == ' ' || line[0] == '\t') && key != "":
+			into[key] = strings.TrimSpace(into[key] + " " + trimmed)
+		default:
+			i := strings.IndexAny(trimmed, "=:")
+			if i < 0 {
+				continue
+			}
+			key = strings.ToLower(strings.ReplaceAll(strings.TrimSpace(trimmed[:i]), "_", "-"))
+			into[key] = strings.TrimSpace(trimmed[i+1:])
+		}
+	}
+}
+
 // Where the certificates lie while a build runs.
 const (
 	caDir  = "/tmp/.certs"
 	caFile = caDir + "/ca.pem"
 )
-
-// env gives the settings without certificates.
-func (a BuildAccess) env() map[string]string { return maps.Clone(a.Env) }
 
 // lines gives the settings as an environment, in order.
 func (a BuildAccess) lines() []string {

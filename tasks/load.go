@@ -129,6 +129,9 @@ func loadFile(file string) (*Task, []Problem) {
 // Parse reads a task from the bytes of a task.yaml whose files lie in dir. Problems name no file.
 func Parse(data []byte, dir string) (*Task, []Problem) { return parseYAML(data, dir) }
 
+// YAML gives the task as a task.yaml that Parse reads back.
+func (t *Task) YAML() ([]byte, error) { return yaml.Marshal(t) }
+
 // parseYAML reads a task from the bytes of a task.yaml that lies in dir.
 func parseYAML(data []byte, dir string) (*Task, []Problem) {
 	var node yaml.Node

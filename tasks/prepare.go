@@ -174,7 +174,7 @@ func (p *Preparer) audit(ctx context.Context, task *Task, rec *record) error {
 	}
 	defer func() { _ = os.RemoveAll(scratch) }()
 	return p.withBox(ctx, task, rec.Image.Ref, "none", func(box sandbox.Session) error {
-		manifest, err := harden.Audit(ctx, box, aboutOf(task), rec.Repos, scratch)
+		manifest, err := harden.Audit(ctx, box, aboutOf(task), rec.Repos, rec.Gone, scratch)
 		if err != nil {
 			return err
 		}
@@ -200,7 +200,8 @@ func (p *Preparer) sweep() {
 }
 
 func aboutOf(task *Task) harden.Task {
-	return harden.Task{Workdir: task.Workdir, Hidden: task.HiddenPaths, Solved: solvedFiles(task)}
+	return harden.Task{Workdir: task.Workdir, Hidden: task.HiddenPaths, Solved: solvedFiles(task), Squash: task.Squash,
+		Package: task.Vars.Package, BaseVersion: task.Vars.BaseVersion, FixVersion: task.Vars.FixVersion, Fix: solutionPatch(task)}
 }
 
 // withBox runs use in a sandbox of image, and removes it whatever happens.

@@ -15,7 +15,7 @@ import (
 
 // prepareVersion is part of every key: raise it when hardening takes out more than before, so that
 // no older image is taken for a hardened one.
-const prepareVersion = 2
+const prepareVersion = 3
 
 // hashOf gives the SHA-256 of values as JSON, in hexadecimal.
 func hashOf(values ...any) string {
@@ -28,7 +28,8 @@ func hashOf(values ...any) string {
 
 // hardenKey names a hardened (or looked-at) image by all that goes into it.
 func hardenKey(raw sandbox.Image, task *Task, hardening bool) string {
-	return hashOf("prepared", prepareVersion, raw.Digest, task.Workdir, task.HiddenPaths, solvedFiles(task), task.Squash, hardening)
+	return hashOf("prepared", prepareVersion, raw.Digest, task.Workdir, task.HiddenPaths, task.Squash, task.Vars.Package, task.Vars.BaseVersion, task.Vars.FixVersion,
+		solutionPatch(task), hardening)
 }
 
 // preparedRef is the reference under which a prepared image is kept with the engine.
@@ -37,27 +38,32 @@ func preparedRef(key string) string { return "proctor/prepared:" + key[:32] }
 // maxPatch bounds a solution that is read for the names of its files, in bytes.
 const maxPatch = 16 << 20
 
-// solvedFiles gives the files that the solution writes, where it is a patch.
-func solvedFiles(task *Task) []string {
+// solutionPatch gives the solution's text, where it is a patch; "" else.
+func solutionPatch(task *Task) string {
 	if task.Solution == "" || task.Dir == "" || strings.HasSuffix(task.Solution, ".sh") {
-		return nil
+		return ""
 	}
 	root, err := os.OpenRoot(task.Dir)
 	if err != nil {
-		return nil
+		return ""
 	}
 	defer func() { _ = root.Close() }()
 	f, err := root.Open(filepath.FromSlash(path.Clean(task.Solution)))
 	if err != nil {
-		return nil
+		return ""
 	}
 	defer func() { _ = f.Close() }()
 	data, err := io.ReadAll(io.LimitReader(f, maxPatch))
 	if err != nil {
-		return nil
+		return ""
 	}
+	return string(data)
+}
+
+// solvedFiles gives the files that the solution writes, where it is a patch.
+func solvedFiles(task *Task) []string {
 	var files []string
-	for _, line := range strings.Split(string(data), "\n") {
+	for _, line := range strings.Split(solutionPatch(task), "\n") {
 		if name, ok := strings.CutPrefix(line, "+++ b/"); ok {
 			name, _, _ = strings.Cut(name, "\t")
 			files = append(files, path.Clean(strings.TrimRight(name, "\r")))

@@ -36,6 +36,7 @@ type record struct {
 	Raw      sandbox.Image    `json:"raw"`
 	Leaks    []Leak           `json:"leaks"`
 	Repos    []*harden.Repo   `json:"repos"`
+	Gone     []string         `json:"gone,omitempty"` // copies of the package that were removed
 	Manifest *harden.Manifest `json:"manifest,omitempty"`
 
 	names []string // sorted
@@ -59,7 +60,7 @@ func (r *record) take(found *harden.Outcome) {
 	if found == nil {
 		return
 	}
-	r.Leaks, r.Repos = found.Leaks, found.Repos
+	r.Leaks, r.Repos, r.Gone = found.Leaks, found.Repos, found.Gone
 	for name := range found.Names {
 		r.names = append(r.names, name)
 	}

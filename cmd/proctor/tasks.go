@@ -10,6 +10,6 @@ func newTasks() *cobra.Command {
 		Args:  cobra.NoArgs,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newTasksLs(), newTasksShow(), newTasksValidate())
+	cmd.AddCommand(newTasksLs(), newTasksShow(), newTasksImport(), newTasksBuild(), newTasksValidate())
 	return cmd
 }

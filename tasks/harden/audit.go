@@ -20,7 +20,8 @@ var ErrLeak = errors.New("the image is not clean")
 // Audit proves that a sandbox holds nothing but what repos say, by reading every repository in it
 // anew. It takes what is allowed from repos alone, and gives a manifest by which later sandboxes of
 // the same image are verified cheaply. Errors wrap ErrLeak where something is there that must not be.
-func Audit(ctx context.Context, box Box, task Task, repos []*Repo, scratch string) (*Manifest, error) {
+// gone are paths that hardening removed and that must be absent from every sandbox.
+func Audit(ctx context.Context, box Box, task Task, repos []*Repo, gone []string, scratch string) (*Manifest, error) {
 	s, err := surveyOf(ctx, box, append([]string{task.Workdir}, homes...))
 	if err != nil {
 		return nil, err
@@ -29,7 +30,7 @@ func Audit(ctx context.Context, box Box, task Task, repos []*Repo, scratch strin
 	for _, r := range repos {
 		known[r.GitDir] = r
 	}
-	m := &Manifest{Absent: task.Hidden}
+	m := &Manifest{Absent: append(append([]string{}, task.Hidden...), gone...)}
 	for i, r := range repos {
 		dir := filepath.Join(scratch, fmt.Sprintf("audit%d", i))
 		if err := pullDir(ctx, box, r.GitDir, dir, nil); err != nil {
@@ -50,15 +51,15 @@ func Audit(ctx context.Context, box Box, task Task, repos []*Repo, scratch strin
 			return nil, fmt.Errorf("%w: hidden path %s is still there", ErrLeak, hidden)
 		}
 	}
-	return m, auditSurvey(s, known, repos, scratch)
+	if err := auditSurvey(s, known, repos, scratch); err != nil {
+		return nil, err
+	}
+	return m, auditPackages(ctx, box, task, s, repos, scratch)
 }
 
 // auditSurvey looks for repositories that nobody knows of.
 func auditSurvey(s *survey, known map[string]*Repo, repos []*Repo, scratch string) error {
-	h := &hardener{survey: s, repos: repos, pulled: map[*Repo]pulledRepo{}}
-	for i, r := range repos {
-		h.pulled[r] = pulledRepo{dir: filepath.Join(scratch, fmt.Sprintf("audit%d", i))}
-	}
+	h := auditor(s, repos, scratch)
 	for _, d := range s.gitDirs {
 		if known[d] == nil && !h.fixture(d) {
 			return fmt.Errorf("%w: %s is a repository that was not hardened", ErrLeak, d)
@@ -73,6 +74,15 @@ func auditSurvey(s *survey, known map[string]*Repo, repos []*Repo, scratch strin
 		}
 	}
 	return nil
+}
+
+// auditor gives a hardener that only looks, over repositories that the audit has pulled.
+func auditor(s *survey, repos []*Repo, scratch string) *hardener {
+	h := &hardener{survey: s, repos: repos, pulled: map[*Repo]pulledRepo{}}
+	for i, r := range repos {
+		h.pulled[r] = pulledRepo{dir: filepath.Join(scratch, fmt.Sprintf("audit%d", i))}
+	}
+	return h
 }
 
 // fixture reports whether a repository is made of files that another one tracks.

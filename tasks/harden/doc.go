@@ -58,6 +58,7 @@ const (
 	KindBytecode   = "bytecode"
 	KindCache      = "cache"
 	KindCredential = "credential"
+	KindPackage    = "package"
 )
 
 func (l Leak) String() string { return l.Path + ": " + l.Text }

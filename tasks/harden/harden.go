@@ -19,6 +19,14 @@ type Task struct {
 	Workdir string   // clean and absolute
 	Hidden  []string // clean and absolute
 	Solved  []string // files that the solution writes, relative to Workdir: their bytecode goes
+
+	// For copies of the task's package outside of its repository; see copies.go. All may be empty.
+	Package     string // as package indexes have it
+	BaseVersion string // of the start commit: a release or a series
+	FixVersion  string // the first release with the fix
+	Fix         string // the solution, where it is a patch
+
+	Squash bool // the history goes too
 }
 
 // Outcome is what hardening, or a look without it, found.
@@ -26,6 +34,7 @@ type Outcome struct {
 	Repos []*Repo         // what the host keeps of each repository that is left
 	Leaks []Leak          // what was there, in order of path
 	Names map[string]byte // files at the start, absolute, under the roots that were read
+	Gone  []string        // copies of the package that were removed: they must stay away
 }
 
 // Main gives the repository that holds the workdir; nil where none does.
@@ -46,6 +55,7 @@ type hardener struct {
 	leaks    []Leak
 	broken   []brokenRepo
 	gone     map[string]bool // what was removed for good
+	packages []string        // what dropPackages removed
 	fixtures map[string]bool // git directories that are tracked files of another repository
 }
 
@@ -73,7 +83,7 @@ func Run(ctx context.Context, box Box, task Task, scratch string) (*Outcome, err
 		return nil, err
 	}
 	for _, step := range []func(context.Context) error{h.dropCopies, h.replaceRepos, h.dropWorktrees, h.dropBorrowed, h.dropBundles,
-		h.dropHidden, h.dropBytecode, h.dropCaches, h.dropCredentials} {
+		h.dropHidden, h.dropBytecode, h.dropCaches, h.dropCredentials, h.dropPackages} {
 		if err := step(ctx); err != nil {
 			return nil, err
 		}
@@ -188,6 +198,11 @@ func (h *hardener) pullRepos(ctx context.Context) error {
 		if err != nil {
 			return fmt.Errorf("%s: %w", gitDir, err)
 		}
+		if h.task.Squash && h.holdsWorkdir(gitDir) {
+			if err := squash(dir, borrowed); err != nil {
+				return fmt.Errorf("%s: %w", gitDir, err)
+			}
+		}
 		repo, git, err := examine(gitDir, dir, borrowed)
 		if err != nil {
 			h.broken = append(h.broken, brokenRepo{gitDir, err}) // no matter where it is a fixture
@@ -213,6 +228,12 @@ func (h *hardener) pullRepos(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// holdsWorkdir reports whether a git directory's work tree is the one that the workdir lies in.
+func (h *hardener) holdsWorkdir(gitDir string) bool {
+	tree := h.treeOf(gitDir)
+	return tree != "" && within(h.task.Workdir, tree)
 }
 
 // innerDirs gives the repositories that lie inside a git directory: those of its submodules.
@@ -343,7 +364,8 @@ func (h *hardener) allTracked(outer *Repo, dir string) bool {
 // tracked reports whether all names are files of outer's start commit.
 func (h *hardener) tracked(outer *Repo, names ...string) bool {
 	p, ok := h.pulled[outer]
-	if !ok || outer.base == gitobj.Zero {
+	base, _ := gitobj.ParseID(outer.Base)
+	if !ok || base == gitobj.Zero {
 		return false
 	}
 	git, err := gitobj.Open(p.dir, p.borrowed...)
@@ -356,7 +378,7 @@ func (h *hardener) tracked(outer *Repo, names ...string) bool {
 		if rel == name {
 			return false
 		}
-		if _, found, err := git.Lookup(outer.Commits[outer.base].Tree, rel); err != nil || !found {
+		if _, found, err := git.Lookup(outer.Commits[base].Tree, rel); err != nil || !found {
 			return false
 		}
 	}
@@ -387,7 +409,7 @@ func (h *hardener) outcome() *Outcome {
 	if m := h.main(); m != nil {
 		m.Main = true
 	}
-	o := &Outcome{Leaks: h.leaks, Names: h.survey.names}
+	o := &Outcome{Leaks: h.leaks, Names: h.survey.names, Gone: h.packages}
 	for _, r := range h.repos {
 		o.Leaks = append(o.Leaks, r.leaks...)
 		if !h.isGone(r.GitDir) {

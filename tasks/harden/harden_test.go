@@ -139,7 +139,7 @@ func (l *lab) harden() (*Outcome, *Manifest) {
 	if err != nil {
 		l.t.Fatalf("hardening: %v", err)
 	}
-	m, err := Audit(context.Background(), l.box, l.task(), o.Repos, l.t.TempDir())
+	m, err := Audit(context.Background(), l.box, l.task(), o.Repos, o.Gone, l.t.TempDir())
 	if err != nil {
 		l.t.Fatalf("audit: %v", err)
 	}
@@ -382,7 +382,7 @@ func TestVerifyCatchesEveryLeak(t *testing.T) {
 			if err := listed.Verify(context.Background(), l.box); err == nil {
 				t.Error("the listing does not see it")
 			}
-			if _, err := Audit(context.Background(), l.box, l.task(), o.Repos, t.TempDir()); err == nil {
+			if _, err := Audit(context.Background(), l.box, l.task(), o.Repos, nil, t.TempDir()); err == nil {
 				t.Error("the audit does not see it")
 			}
 		})
