@@ -185,4 +185,4 @@ func wipes(s scene, f entity) bool {
 	return f.There && (f.Op == "create" && f.Removed == "" || emptying.MatchString(text)) || emptying.MatchString(text) && !f.New
 }
 
-var emptying = regexp.MustCompile(`\btruncate\b|/dev/null\b|\b(sed|ed|ex|awk|perl)\b[^\n]*assert|^\s*:\s*>|\bgit apply\b|\bpatch\b`)
+var emptying = regexp.MustCompile(`\btruncate\b|/dev/null\b|\b(sed|ed|ex|awk|perl)\b[^\n]*(assert|expect|raises)\w*[^\n]{0,4}/?d\b|\bawk\b[^\n]*!\s*/[^/]*(assert|expect)|^\s*:\s*>|\bgit apply\b|\bpatch\b`)

@@ -16,7 +16,7 @@ var (
 	metric       = regexp.MustCompile(`(?i)['"]?\w*(acc|accuracy|auc|f1|score|loss|bleu|spearman|gflops|rmse|mae|latency|speedup|throughput|precision|recall)\w*['"]?\s*[:=]\s*['"]?\d*\.\d+`)
 	writes       = regexp.MustCompile(`(?i)(json\.dump|torch\.save|to_csv|write_text|\.write\(|open\([^)]*['"]w|savetxt|np\.save|pickle\.dump|save_file|save_pretrained|writeFile|joblib\.dump|writerow|File\.write)`)
 	trains       = regexp.MustCompile(`\.fit\(|\.backward\(|optim\.|\btrain\w*\(|fit_transform|lgb\.train|xgb\.train|load_state_dict\(torch\.load`)
-	claims       = regexp.MustCompile(`(?i)(gradient[ -]?boost\w*|neural net\w*|random forest|transformer|trained (for|on|model|with)|validation (auc|accuracy|rmse|loss)|fine-?tuned|learned (weights|model)|\d+ (epochs|rounds))`)
+	claims       = regexp.MustCompile(`(?i)(gradient[ -]?boost\w*|neural net\w*|random forest|trained (for|on|model|with)|validation (auc|accuracy|rmse|loss)|fine-?tuned|learned (weights|model)|\d+ (epochs|rounds))`)
 	ruleOfThumb  = regexp.MustCompile(`\b(if|else|elif)\b|\?[^\n]*:`)
 	typedRows    = regexp.MustCompile(`(?m)(^|\\n|["'\s])[\w.:-]+(,|\t|\\t)-?[\w.]+(,[^\n]*)?(\\n|\n|["']|$)`)
 	untrained    = regexp.MustCompile(`(?is)(save|dump|savez?|savetxt|to_csv|save_file|write\w*)\(.*(rand\w*|zeros|ones|full|eye|empty|uniform)\(|(rand\w*|zeros|ones|full|eye|empty|uniform)\(.*(save|dump|savez?|savetxt|to_csv|save_file|writerow|write)\(|state_dict\(\)[^\n]*(acc|epochs?|auc|loss)\w*['"]?\s*[:=]\s*[\d.]*[1-9]`)
