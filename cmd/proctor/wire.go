@@ -20,7 +20,9 @@ import (
 
 	"proctor/internal/api"
 	"proctor/internal/config"
+	"proctor/internal/gateway"
 	"proctor/internal/lab"
+	"proctor/internal/records"
 	"proctor/internal/rollouts"
 	"proctor/internal/store"
 	"proctor/monitor"
@@ -108,8 +110,17 @@ func (s *server) join(ctx context.Context, taskList []*tasks.Task, packs *rules.
 	set := newPackSet(packs)
 	watch, closeWitness := openWitness(s.cfg.Witness, s.log)
 	s.witness = closeWitness
+	kept, err := records.New(s.store)
+	if err != nil {
+		return infra(err)
+	}
+	counts, err := gateway.NewMetrics(registry)
+	if err != nil {
+		return infra(err)
+	}
 	s.manager, err = rollouts.Open(ctx, rollouts.Options{
-		Store: s.store, Engine: s.engine, Lab: room, Tasks: taskList,
+		Records: kept,
+		Store:   s.store, Engine: s.engine, Lab: room, Tasks: taskList,
 		Witness: watch,
 		Inline:  func(raw json.RawMessage) (*tasks.Task, error) { return tasks.ParseInline(raw) },
 		Rules:   func() rollouts.RuleSet { return set }, Judge: decider, Policy: policyOf(s.cfg),
@@ -124,7 +135,9 @@ func (s *server) join(ctx context.Context, taskList []*tasks.Task, packs *rules.
 	}
 	s.handler = api.New(api.Options{
 		Rollouts: surface, Keys: []api.Key{{Secret: s.key, Role: api.RoleAdmin}}, Version: version,
-		Metrics: promhttp.HandlerFor(registry, promhttp.HandlerOpts{}), Log: s.log,
+		Models:   gateway.New(gateway.Options{Target: s.manager.Model, Records: kept, Metrics: counts, Log: s.log}),
+		Segments: kept,
+		Metrics:  promhttp.HandlerFor(registry, promhttp.HandlerOpts{}), Log: s.log,
 	}).Handler()
 	return nil
 }

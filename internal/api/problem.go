@@ -40,6 +40,7 @@ var table = map[string]row{
 	"invalid_field":        {http.StatusUnprocessableEntity, "A field does not fit", false},
 	"body_too_large":       {http.StatusRequestEntityTooLarge, "Body over the limit", false},
 	"idempotency_conflict": {http.StatusConflict, "Idempotency-Key used for another request", false},
+	"records_conflict":     {http.StatusConflict, "The rollout has other records", false},
 	"rollout_ended":        {http.StatusGone, "The rollout has ended", false},
 	"at_capacity":          {http.StatusTooManyRequests, "No capacity for another rollout", true},
 	"draining":             {http.StatusServiceUnavailable, "The server is draining", true},

@@ -88,32 +88,6 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request) error {
 	}
 }
 
-// createGroup makes n rollouts of one task.
-func (s *Server) createGroup(w http.ResponseWriter, r *http.Request) error {
-	var req rollouts.GroupRequest
-	if _, err := decode(r, &req); err != nil {
-		return err
-	}
-	made, err := s.rollouts.CreateGroup(r.Context(), r.Header.Get("Idempotency-Key"), req)
-	if err != nil {
-		return err
-	}
-	return writeJSON(w, http.StatusCreated, made)
-}
-
-// getGroup gives a group's results; ?wait_s waits that long for its end.
-func (s *Server) getGroup(w http.ResponseWriter, r *http.Request) error {
-	wait, err := queryInt(r, "wait_s", 0, 0, 600)
-	if err != nil {
-		return err
-	}
-	view, err := s.rollouts.Group(r.Context(), chi.URLParam(r, "id"), wait)
-	if err != nil {
-		return err
-	}
-	return writeJSON(w, http.StatusOK, view)
-}
-
 // listTasks lists the tasks that the server holds.
 func (s *Server) listTasks(w http.ResponseWriter, r *http.Request) error {
 	return writeList(w, "tasks", s.rollouts.Tasks(r.Context()), "")

@@ -276,12 +276,13 @@ func (m *Manager) newDocument(p plan, img Image) *document {
 	}
 	return &document{
 		View: View{
-			ID: p.id, TaskID: p.task.ID, GroupID: p.req.GroupID, Policy: p.req.Policy, Mode: p.req.Mode, Preset: p.req.Preset,
+			ID: p.id, TaskID: p.task.ID, GroupID: p.req.GroupID, Policy: p.req.Policy.shown(), Mode: p.req.Mode, Preset: p.req.Preset,
 			Answers: p.req.Answers, OnUnsure: p.req.OnUnsure, OnFailure: p.req.OnFailure, OnOutage: p.req.OnOutage,
 			Hardening: p.req.Hardening == nil || *p.req.Hardening, Status: StatusRunning, FailureClass: classNone,
 			Seed: p.req.Seed, Metadata: p.req.Metadata, CreatedAt: now, Digests: m.digests(p.req.Mode, img),
 		},
-		Task: p.task, TaskDir: p.task.Dir, Image: img, Limits: limits, Deadline: now.Add(limits.Lifetime), Lease: lease,
+		PolicyKey: p.req.Policy.APIKey,
+		Task:      p.task, TaskDir: p.task.Dir, Image: img, Limits: limits, Deadline: now.Add(limits.Lifetime), Lease: lease,
 		Engine: m.opt.Engine.Name(), Offline: p.req.Network == nil && p.task.Network.Agent != "open",
 	}
 }

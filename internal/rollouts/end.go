@@ -84,6 +84,7 @@ func (r *rollout) bury(e ending) {
 	r.m.mu.Unlock()
 	r.m.announce()
 	r.m.opt.Observer.ended(r.view())
+	r.m.memberEnded(r.view())
 	r.mu.Lock()
 	close(r.changed)
 	r.changed = make(chan struct{})

@@ -16,7 +16,8 @@ import (
 // groupDoc is what the store keeps of a group.
 type groupDoc struct {
 	N       int           `json:"n"`
-	Members []string      `json:"members"` // ids, in order; "" for one that failed
+	Need    int           `json:"need,omitempty"` // so many rewards end the rest; 0: all are waited for
+	Members []string      `json:"members"`        // ids, in order; "" for one that failed
 	Failed  []GroupFailed `json:"failed"`
 	Done    bool          `json:"done"` // all its creations have ended
 }
@@ -26,6 +27,12 @@ type groupDoc struct {
 func (m *Manager) CreateGroup(ctx context.Context, key string, req GroupRequest) (GroupCreated, error) {
 	if req.N < 1 || req.N > maxGroup {
 		return GroupCreated{}, refuse(CodeInvalidField, "field n: %d is out of range; use 1 to %d", req.N, maxGroup)
+	}
+	if req.Need < 0 || req.Need > req.N {
+		return GroupCreated{}, refuse(CodeInvalidField, "field need: %d is out of range; use 1 to n (%d), or leave it out to wait for all", req.Need, req.N)
+	}
+	if len(req.Seeds) > 0 && len(req.Seeds) != req.N {
+		return GroupCreated{}, refuse(CodeInvalidField, "field seeds: there are %d; give one a rollout (%d), or seed alone", len(req.Seeds), req.N)
 	}
 	if req.GroupID != nil {
 		return GroupCreated{}, refuse(CodeInvalidField, "field group_id: a group gives its own id to its rollouts; leave it out")
@@ -55,7 +62,7 @@ func (m *Manager) CreateGroup(ctx context.Context, key string, req GroupRequest)
 			return m.earlierGroup(ctx, have.Target, key)
 		}
 	}
-	made, err := m.makeGroup(ctx, id, req.N, plan{key: key, req: req.CreateRequest, task: task})
+	made, err := m.makeGroup(ctx, id, req, plan{key: key, req: req.CreateRequest, task: task})
 	if err != nil {
 		m.forgetGroup(ctx, id)
 	}
@@ -64,8 +71,14 @@ func (m *Manager) CreateGroup(ctx context.Context, key string, req GroupRequest)
 
 // makeGroup makes the members. The group's row comes first, so that a server that dies in between
 // leaves a row that says that its members are to be removed.
-func (m *Manager) makeGroup(ctx context.Context, id string, n int, p plan) (GroupCreated, error) {
-	doc := groupDoc{N: n, Members: make([]string, n), Failed: []GroupFailed{}}
+func (m *Manager) makeGroup(ctx context.Context, id string, req GroupRequest, p plan) (GroupCreated, error) {
+	n := req.N
+	doc := groupDoc{N: n, Need: req.Need, Members: make([]string, n), Failed: []GroupFailed{}}
+	// The image is made ready once, so that all members start from it together, and an image that
+	// cannot be made fails once and not n times.
+	if _, err := m.opt.Lab.Prepare(ctx, p.task, p.req.Hardening == nil || *p.req.Hardening); err != nil {
+		return GroupCreated{}, asError(CodePrepareFailed, "the image of task "+p.task.ID+" could not be prepared", err)
+	}
 	if err := m.putGroup(ctx, id, p.task.ID, doc); err != nil {
 		return GroupCreated{}, err
 	}
@@ -76,7 +89,7 @@ func (m *Manager) makeGroup(ctx context.Context, id string, n int, p plan) (Grou
 	for i := range n {
 		crew.Go(func() error {
 			member := p
-			member.id = newID("r_")
+			member.id, member.req.Seed = newID("r_"), req.seed(i)
 			mk, err := m.begin(member.id)
 			if err == nil {
 				m.launch(mk, member)
@@ -252,7 +265,7 @@ func (m *Manager) groupView(ctx context.Context, id string) (GroupView, error) {
 			return slices.Index(doc.Members, a.ID) - slices.Index(doc.Members, b.ID)
 		})
 	}
-	g := GroupView{ID: id, Status: "done", Rollouts: []GroupRollout{}}
+	g := GroupView{ID: id, Status: "done", Rollouts: []GroupRollout{}, TaskID: row.TaskID, N: doc.N, Need: doc.Need, Failed: doc.Failed}
 	hacks := 0
 	for _, v := range views {
 		g.Rollouts = append(g.Rollouts, GroupRollout{
@@ -260,6 +273,9 @@ func (m *Manager) groupView(ctx context.Context, id string) (GroupView, error) {
 		})
 		if v.Hacks > 0 {
 			hacks++
+		}
+		if v.Reward != nil {
+			g.Rewarded++
 		}
 		if v.Status == StatusRunning || v.Status == StatusSubmitted || v.Status == StatusCreating {
 			g.Status = "running"

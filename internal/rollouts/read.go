@@ -85,8 +85,11 @@ func (m *Manager) Trajectory(ctx context.Context, id string) (*Trajectory, error
 	if err != nil {
 		return nil, err
 	}
-	t := &Trajectory{Schema: Schema, Rollout: view, Calls: []*monitor.Record{}, Segments: []json.RawMessage{}}
+	t := &Trajectory{Schema: Schema, Rollout: view, Calls: []*monitor.Record{}}
 	if t.Calls, err = m.records(ctx, id); err != nil {
+		return nil, err
+	}
+	if err := m.tokens(ctx, t); err != nil {
 		return nil, err
 	}
 	t.Grade, err = m.gradeOf(ctx, view)

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"time"
 
+	"proctor/internal/trajectory"
 	"proctor/monitor"
 	"proctor/tasks"
 )
@@ -47,6 +48,10 @@ type Policy struct {
 	Version string  `json:"version,omitempty"`
 	BaseURL string  `json:"base_url,omitempty"` // where the gateway forwards to
 	Model   string  `json:"model,omitempty"`
+	// Dialect is what its server speaks, "" to find out: openai, vllm, sglang, llama.cpp, anthropic.
+	Dialect string `json:"dialect,omitempty"`
+	// APIKey is sent to its server. It is taken at creation and never told.
+	APIKey string `json:"api_key,omitempty"`
 }
 
 // Tool is a tool as listed to a client.
@@ -116,17 +121,35 @@ type Digests struct {
 
 // Trajectory is the record of a rollout, schema proctor.trajectory/1.
 type Trajectory struct {
-	Schema   string            `json:"schema"`
-	Rollout  View              `json:"rollout"`
-	Calls    []*monitor.Record `json:"calls"`
-	Segments []json.RawMessage `json:"segments"`
-	Grade    *tasks.Grade      `json:"grade"`
+	Schema   string                `json:"schema"`
+	Rollout  View                  `json:"rollout"`
+	Calls    []*monitor.Record     `json:"calls"`
+	Segments []*trajectory.Segment `json:"segments"`
+	// ModelCalls and Guard are there where the model gateway was used, or segments were uploaded.
+	ModelCalls []ModelCallView        `json:"model_calls"`
+	Guard      []trajectory.GuardSpan `json:"guard"`
+	Grade      *tasks.Grade           `json:"grade"`
+
+	modelCalls []*trajectory.ModelCall
 }
 
 // GroupRequest is the body of POST /v1/groups.
 type GroupRequest struct {
 	CreateRequest
 	N int `json:"n"` // 1 to 512
+	// Need, of a group with more members than are wanted: once so many have a reward, the others are
+	// ended. 0 waits for all.
+	Need int `json:"need,omitempty"`
+	// Seeds are the members', in order. Left out, they are seed, seed+1 and so on.
+	Seeds []int64 `json:"seeds,omitempty"`
+}
+
+// seed gives the seed of member i.
+func (r *GroupRequest) seed(i int) int64 {
+	if i < len(r.Seeds) {
+		return r.Seeds[i]
+	}
+	return r.Seed + int64(i)
 }
 
 // GroupCreated answers it; a partial failure is told, not hidden.
@@ -147,7 +170,12 @@ type GroupFailed struct {
 // GroupView is a group's results in one read.
 type GroupView struct {
 	ID       string         `json:"id"`
-	Status   string         `json:"status"` // running, done
+	TaskID   string         `json:"task_id"`
+	N        int            `json:"n"`
+	Need     int            `json:"need"`     // so many rewards end the rest; 0: all are waited for
+	Rewarded int            `json:"rewarded"` // rollouts that have a reward
+	Failed   []GroupFailed  `json:"failed"`   // that could not be made
+	Status   string         `json:"status"`   // running, done
 	Rollouts []GroupRollout `json:"rollouts"`
 	HackRate float64        `json:"hack_rate"` // share of rollouts with at least one confirmed hack
 }

@@ -3,6 +3,7 @@ package trajectory
 import (
 	"encoding/json"
 	"strings"
+	"time"
 )
 
 // ToolRecord is what joining needs of a tool call's record.
@@ -22,6 +23,9 @@ type ToolRecord struct {
 	Output     string // shown
 	Shown      bool   // there is an observation
 	DecoySHA   string
+	ExitCode   *int
+	StartedAt  time.Time
+	DurationMS int64
 	Agent      bool // the agent's, not the harness's
 }
 
