@@ -61,14 +61,21 @@ func NewDetector(tokens ...string) (*Detector, error) {
 			return nil, fmt.Errorf("canary %q: want at least 12 letters and digits", t)
 		}
 		d.tokens = append(d.tokens, t)
-		for _, f := range []struct{ form, text string }{{Plain, t}, {Reversed, reversed(t)}, {Hex, hex.EncodeToString([]byte(t))}, {Hex, hex.EncodeToString([]byte(reversed(t)))}} {
-			d.needles = append(d.needles, needle{f.text, Sighting{t, f.form}})
-		}
-		for _, core := range base64Cores(t) {
-			d.needles = append(d.needles, needle{core, Sighting{t, Base64}})
-		}
+		d.needles = append(d.needles, needlesOf(t)...)
 	}
 	return d, nil
+}
+
+// needlesOf gives the forms of a text that are looked for, plain first.
+func needlesOf(t string) []needle {
+	out := []needle{
+		{t, Sighting{t, Plain}}, {reversed(t), Sighting{t, Reversed}},
+		{hex.EncodeToString([]byte(t)), Sighting{t, Hex}}, {hex.EncodeToString([]byte(reversed(t))), Sighting{t, Hex}},
+	}
+	for _, core := range base64Cores(t) {
+		out = append(out, needle{core, Sighting{t, Base64}})
+	}
+	return out
 }
 
 // Find gives what of the tokens is in text, each token and form once. It reads text twice and
