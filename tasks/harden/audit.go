@@ -22,7 +22,12 @@ var ErrLeak = errors.New("the image is not clean")
 // the same image are verified cheaply. Errors wrap ErrLeak where something is there that must not be.
 // gone are paths that hardening removed and that must be absent from every sandbox.
 func Audit(ctx context.Context, box Box, task Task, repos []*Repo, gone []string, scratch string) (*Manifest, error) {
-	s, err := surveyOf(ctx, box, append([]string{task.Workdir}, homes...))
+	roots := append([]string{task.Workdir}, homes...)
+	f, err := find(ctx, box, task, roots)
+	if err != nil {
+		return nil, err
+	}
+	s, err := surveyOf(ctx, box, append(roots, f.extra...))
 	if err != nil {
 		return nil, err
 	}
@@ -54,7 +59,7 @@ func Audit(ctx context.Context, box Box, task Task, repos []*Repo, gone []string
 	if err := auditSurvey(s, known, repos, scratch); err != nil {
 		return nil, err
 	}
-	return m, auditPackages(ctx, box, task, s, repos, scratch)
+	return m, auditPackages(task, f, s, repos, scratch)
 }
 
 // auditSurvey looks for repositories that nobody knows of.

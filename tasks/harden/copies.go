@@ -13,6 +13,7 @@ import (
 	"io"
 	"path"
 	"regexp"
+	"slices"
 	"sort"
 	"strings"
 )
@@ -55,6 +56,8 @@ type finder struct {
 	versions map[string]string // folder of a package -> the version that a file in it tells
 	dists    []dist
 	names    map[string]byte
+	roots    []string // what the survey reads anyway
+	extra    []string // repositories, bundles and packs elsewhere, which it must read too
 }
 
 // dist is an installed distribution of the task's package.
@@ -66,15 +69,10 @@ type dist struct {
 // skipped folders hold nothing of a package manager's or are no files.
 var skipped = []string{"/proc", "/sys", "/dev", "/run"}
 
-// find looks through the whole image for copies.
-func find(ctx context.Context, box Box, task Task) (*finder, error) {
-	f := &finder{task: task, fix: fixOf(task.Fix), own: map[string][32]byte{}, ours: map[[32]byte]bool{}, versions: map[string]string{}, names: map[string]byte{}}
-	if task.Package == "" && len(f.fix) == 0 {
-		return f, nil
-	}
-	if err := f.readOwn(ctx, box); err != nil {
-		return nil, err
-	}
+// find looks through the whole image for copies, and for repositories and bundles outside of roots.
+func find(ctx context.Context, box Box, task Task, roots []string) (*finder, error) {
+	f := &finder{task: task, fix: fixOf(task.Fix), own: map[string][32]byte{}, ours: map[[32]byte]bool{}, versions: map[string]string{}, names: map[string]byte{}, roots: roots}
+	f.readOwn(ctx, box)
 	err := eachEntry(ctx, box, "/", func(name string, h *tar.Header, content io.Reader) error {
 		for _, s := range skipped {
 			if within(name, s) {
@@ -88,17 +86,38 @@ func find(ctx context.Context, box Box, task Task) (*finder, error) {
 		if h.Typeflag != tar.TypeReg {
 			return nil
 		}
-		return f.file(name, h.Size, content)
+		head := make([]byte, min(h.Size, 16))
+		if _, err := io.ReadFull(content, head); err != nil {
+			return err
+		}
+		if holdsObjects(head) && !f.surveyed(name) {
+			f.extra = append(f.extra, name)
+		}
+		return f.file(name, h.Size, io.MultiReader(bytes.NewReader(head), content))
 	})
 	if err != nil {
-		return nil, fmt.Errorf("looking for copies of the package: %w", err)
+		return nil, fmt.Errorf("looking through the image: %w", err)
 	}
+	for name := range f.names {
+		dir := path.Dir(name)
+		if path.Base(name) == "objects" && isGitDir(dir, f.has) && !f.surveyed(dir) {
+			if path.Base(dir) == ".git" {
+				dir = path.Dir(dir)
+			}
+			f.extra = append(f.extra, dir)
+		}
+	}
+	sort.Strings(f.extra)
 	f.byVersion()
 	return f, nil
 }
 
+func (f *finder) surveyed(name string) bool {
+	return slices.ContainsFunc(f.roots, func(root string) bool { return within(name, root) })
+}
+
 // readOwn notes the repository's files that the solution changes, as they are.
-func (f *finder) readOwn(ctx context.Context, box Box) error {
+func (f *finder) readOwn(ctx context.Context, box Box) {
 	for _, x := range f.fix {
 		file := path.Join(f.task.Workdir, x.name)
 		data, err := box.ReadFile(ctx, file, maxSource)
@@ -108,7 +127,6 @@ func (f *finder) readOwn(ctx context.Context, box Box) error {
 		f.own[file] = sha256.Sum256(data)
 		f.ours[f.own[file]] = true
 	}
-	return nil
 }
 
 var (

@@ -48,6 +48,7 @@ type hardener struct {
 	task     Task
 	scratch  string
 	survey   *survey
+	finder   *finder
 	repos    []*Repo
 	pulled   map[*Repo]pulledRepo
 	borrowed map[string]string // folder of objects in the sandbox -> its copy on the host
@@ -111,7 +112,10 @@ func look(ctx context.Context, box Box, task Task, scratch string) (*hardener, e
 	if over != "" {
 		roots = append(roots, over)
 	}
-	if h.survey, err = surveyOf(ctx, box, roots); err != nil {
+	if h.finder, err = find(ctx, box, task, roots); err != nil {
+		return nil, err
+	}
+	if h.survey, err = surveyOf(ctx, box, append(roots, h.finder.extra...)); err != nil {
 		return nil, err
 	}
 	if err := h.followLinks(ctx); err != nil {

@@ -368,7 +368,7 @@ func TestVerifyCatchesEveryLeak(t *testing.T) {
 			l.history()
 			fix := l.future()
 			l.git("w", "branch", "next", fix)
-			l.git("w", "bundle", "create", "-q", "../bundle", "next")
+			l.git("w", "bundle", "create", "-q", "../../bundle", "next")
 			o, m := l.harden()
 			leak(l, fix)
 			if err := m.Verify(context.Background(), l.box); err == nil {
@@ -390,7 +390,7 @@ func TestVerifyCatchesEveryLeak(t *testing.T) {
 }
 
 func (l *lab) fetch() {
-	l.git("w", "-c", "core.logAllRefUpdates=false", "fetch", "-q", "../bundle", "next")
+	l.git("w", "-c", "core.logAllRefUpdates=false", "fetch", "-q", "../../bundle", "next")
 }
 
 func (l *lab) dropPack() {

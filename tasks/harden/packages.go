@@ -17,11 +17,8 @@ import (
 //   - An installed distribution goes with its metadata and the commands that it installed.
 //   - A vendored copy goes with the distribution around it: pip without its Requests could not start.
 //   - A copy in a module cache goes with its version's folder; any other with the package's folder.
-func (h *hardener) packageCopies(ctx context.Context) ([]string, error) {
-	f, err := find(ctx, h.box, h.task)
-	if err != nil {
-		return nil, err
-	}
+func (h *hardener) packageCopies() []string {
+	f := h.finder
 	var gone []string
 	for _, c := range f.found {
 		if h.isGone(c.file) || c.inside == "" && h.isTracked(c.file) || h.underGit(c.file) {
@@ -43,7 +40,7 @@ func (h *hardener) packageCopies(ctx context.Context) ([]string, error) {
 		}
 	}
 	sort.Strings(gone)
-	return slices.Compact(gone), nil
+	return slices.Compact(gone)
 }
 
 // underGit reports whether a file belongs to a repository's own directory, which is rebuilt anyway.
@@ -53,10 +50,7 @@ func (h *hardener) underGit(file string) bool { return h.survey.gitDirOver(file)
 const maxGone = 200
 
 func (h *hardener) dropPackages(ctx context.Context) error {
-	units, err := h.packageCopies(ctx)
-	if err != nil {
-		return err
-	}
+	units := h.packageCopies()
 	if err := h.remove(ctx, units...); err != nil {
 		return fmt.Errorf("copy of the package: %w", err)
 	}
@@ -65,15 +59,10 @@ func (h *hardener) dropPackages(ctx context.Context) error {
 }
 
 // auditPackages looks for copies again, in the sandbox that is audited.
-func auditPackages(ctx context.Context, box Box, task Task, s *survey, repos []*Repo, scratch string) error {
+func auditPackages(task Task, f *finder, s *survey, repos []*Repo, scratch string) error {
 	h := auditor(s, repos, scratch)
-	h.box, h.task = box, task
-	h.gone = map[string]bool{}
-	units, err := h.packageCopies(ctx)
-	if err != nil {
-		return err
-	}
-	if len(units) > 0 {
+	h.task, h.finder, h.gone = task, f, map[string]bool{}
+	if units := h.packageCopies(); len(units) > 0 {
 		return leaks("%s: a copy of the package is left: %s", units[0], h.leaks[0].Text)
 	}
 	return nil

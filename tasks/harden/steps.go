@@ -299,7 +299,7 @@ func (h *hardener) noteAll(ctx context.Context) {
 	h.bytecode()
 	h.presentCaches(ctx)
 	_, _ = h.credentials(ctx)
-	_, _ = h.packageCopies(ctx)
+	h.packageCopies()
 }
 
 // presentHidden reports the hidden paths that are there, and gives them with what they lead to.

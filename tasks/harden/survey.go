@@ -96,12 +96,22 @@ func (s *survey) sniff(name string, content io.Reader) error {
 	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
 		return err
 	}
-	head = head[:n]
-	if bytes.HasPrefix(head, []byte("# v2 git bundle\n")) || bytes.HasPrefix(head, []byte("# v3 git bundle\n")) ||
-		bytes.HasPrefix(head, []byte("PACK\x00\x00\x00\x02")) {
+	if holdsObjects(head[:n]) {
 		s.packs = append(s.packs, name)
 	}
 	return nil
+}
+
+// holdsObjects reports whether a file that starts so is a bundle or a pack.
+func holdsObjects(head []byte) bool {
+	return bytes.HasPrefix(head, []byte("# v2 git bundle")) || bytes.HasPrefix(head, []byte("# v3 git bundle")) ||
+		bytes.HasPrefix(head, []byte("PACK\x00\x00\x00\x02"))
+}
+
+// isGitDir reports whether git would take a folder that holds "objects" for a repository, or would
+// once git init had brought the rest back.
+func isGitDir(dir string, has func(name string) bool) bool {
+	return has(dir+"/HEAD") || has(dir+"/refs") && has(dir+"/config") || path.Base(dir) == ".git"
 }
 
 // resolve makes a path that a file in dir names absolute.
@@ -149,7 +159,7 @@ func (s *survey) findGitDirs() {
 		dir := path.Dir(name)
 		switch path.Base(name) {
 		case "objects":
-			if s.has(dir+"/HEAD") || s.has(dir+"/refs") && s.has(dir+"/config") || path.Base(dir) == ".git" {
+			if isGitDir(dir, s.has) {
 				s.gitDirs = append(s.gitDirs, dir)
 			}
 		case "commondir":
