@@ -183,7 +183,7 @@ func (a *assembler) block(b *Block, lists map[string][]string) {
 
 // compiles tries a condition with stand-ins for the task's variables.
 func (a *assembler) compiles(c *Cond, lists map[string][]string) {
-	_, _, err := compileCond(c, lists, standIns(c))
+	_, _, err := compileCond(c, lists, standIns(c), nil)
 	if err == nil {
 		return
 	}

@@ -14,14 +14,15 @@ type Set struct {
 	unable []Inapplicable
 	slots  [numEntities][]slot
 	index  [numEntities]dispatch
-	blocks int // that can start a hit
+	filter *filter // nil where no condition needs a literal
+	blocks int     // that can start a hit
 }
 
 // slot is a field that some condition reads: extracted at most once for each entity.
 type slot struct {
 	name   string
 	get    extract
-	filter *filter // nil where no condition on it needs a literal
+	search bool // some condition on it needs a literal
 }
 
 // compiledRule is a rule under the set's variables.
@@ -64,7 +65,7 @@ func Compile(p *Packs, vars Vars) (*Set, error) {
 	if p.broken != nil {
 		return nil, p.broken
 	}
-	s := &Set{digest: p.shared.digest, slots: p.shared.slots}
+	s := &Set{digest: p.shared.digest, slots: p.shared.slots, filter: p.shared.filter}
 	c := &compiler{set: s, vars: vars, shared: p.shared}
 	for _, r := range p.Rules() {
 		if !r.Active() {
@@ -179,7 +180,7 @@ func (c *compiler) cond(e entity, cond *Cond, r *Rule) (*condition, []string, er
 	if done, ok := c.shared.conds[cond]; ok {
 		return done, nil, nil
 	}
-	out, missing, err := compileCond(cond, r.pack.Lists, c.vars)
+	out, missing, err := compileCond(cond, r.pack.Lists, c.vars, c.shared.needs[cond])
 	if err != nil {
 		return nil, nil, fmt.Errorf("%s: %s: %w", cond.Pos, cond.Key, err.err)
 	}

@@ -67,8 +67,9 @@ func comparison(mods []string) (op string, list, all bool, err *condError) {
 }
 
 // compileCond compiles c under vars. missing names task variables that are undefined or empty; the
-// condition is nil then. The literals for the prefilter are derived here, their ids come later.
-func compileCond(c *Cond, lists map[string][]string, vars Vars) (*condition, []string, *condError) {
+// condition is nil then. open are the needs of the values whatever the variables are, with their
+// literals numbered; nil where they are derived here, and numbered later.
+func compileCond(c *Cond, lists map[string][]string, vars Vars, open []*need) (*condition, []string, *condError) {
 	op, list, all, cerr := comparison(c.Mods)
 	if cerr != nil {
 		return nil, nil, cerr
@@ -103,6 +104,12 @@ func compileCond(c *Cond, lists map[string][]string, vars Vars) (*condition, []s
 			if err := g.add(op, x, vars.One("workdir")); err != nil {
 				return nil, nil, &condError{valueCodes[op], at[i], err}
 			}
+			if open != nil && op != "equals" {
+				g.needs[len(g.needs)-1] = open[i]
+				if op == "re" {
+					g.atoms[len(g.atoms)-1].guard(x)
+				}
+			}
 		}
 		if all {
 			out.groups = append(out.groups, g)
@@ -113,6 +120,10 @@ func compileCond(c *Cond, lists map[string][]string, vars Vars) (*condition, []s
 	}
 	for i := range out.groups {
 		out.groups[i].folders(op, vars.One("workdir"))
+		if open != nil && op != "equals" {
+			out.groups[i].numbered = true
+			out.groups[i].file()
+		}
 	}
 	if missing != nil {
 		return nil, missing, nil

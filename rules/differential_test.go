@@ -152,14 +152,14 @@ func FuzzPrefilter(f *testing.F) {
 		if err != nil || expr == "" {
 			return
 		}
-		c, missing, cerr := compileCond(&Cond{Key: "args|re", Field: "args", Mods: []string{"re"}, Values: []string{expr}}, nil, nil)
+		c, missing, cerr := compileCond(&Cond{Key: "args|re", Field: "args", Mods: []string{"re"}, Values: []string{expr}}, nil, nil, nil)
 		if cerr != nil || missing != nil {
 			t.Fatal(cerr, missing)
 		}
 		var ids numbering
 		c.groups[0].number(&ids)
 		if re.MatchString(a) || re.MatchString(b) {
-			if f := ids.filter(); f != nil && !c.groups[0].possible(f.scan([]string{a, b})) {
+			if f := ids.filter(); f != nil && !c.groups[0].possible(f.scan(b, f.scan(a, nil))) {
 				t.Errorf("%q matches %q or %q, and the prefilter says no; literals %q", expr, a, b, ids.literals)
 			}
 		}

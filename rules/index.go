@@ -18,6 +18,7 @@ type dispatch struct {
 	equals  []byText
 	under   []byText
 	literal []byLiteral
+	present []byPresence
 	rest    []*block
 }
 
@@ -30,7 +31,14 @@ type byText struct {
 // byLiteral files blocks by the id of a literal of a field.
 type byLiteral struct {
 	slot int
-	by   [][]*block
+	mask bits // the ids in by
+	by   map[int][]*block
+}
+
+// byPresence files blocks by a field that has to have a text.
+type byPresence struct {
+	slot   int
+	blocks []*block
 }
 
 // weak are fields that have one of a few values on every entity: a comparison with one rules out little.
@@ -53,29 +61,48 @@ func (s *Set) file(b *block) {
 	d := &s.index[b.ent]
 	var best key
 	for _, c := range b.conds {
+		best = better(best, s.presence(c))
 		for i := range c.groups {
-			if k := s.keyOf(c, &c.groups[i]); k.worth > best.worth {
-				best = k
-			}
+			best = better(best, s.keyOf(c, &c.groups[i]))
 		}
 	}
 	switch {
 	case best.worth == 0:
 		d.rest = append(d.rest, b)
+	case best.present:
+		d.present = filePresent(d.present, best, b)
 	case best.ids != nil:
-		at := slices.IndexFunc(d.literal, func(x byLiteral) bool { return x.slot == best.slot })
-		if at < 0 {
-			at = len(d.literal)
-			d.literal = append(d.literal, byLiteral{best.slot, make([][]*block, s.slots[b.ent][best.slot].filter.count)})
-		}
-		for _, id := range best.ids {
-			d.literal[at].by[id] = append(d.literal[at].by[id], b)
-		}
+		d.literal = s.fileLiterals(d.literal, best, b)
 	case best.under:
 		d.under = fileTexts(d.under, best, b)
 	default:
 		d.equals = fileTexts(d.equals, best, b)
 	}
+}
+
+// filePresent files a block under the field of its key.
+func filePresent(in []byPresence, k key, b *block) []byPresence {
+	for i := range in {
+		if in[i].slot == k.slot {
+			in[i].blocks = append(in[i].blocks, b)
+			return in
+		}
+	}
+	return append(in, byPresence{k.slot, []*block{b}})
+}
+
+// fileLiterals files a block under each literal of its key.
+func (s *Set) fileLiterals(in []byLiteral, k key, b *block) []byLiteral {
+	at := slices.IndexFunc(in, func(x byLiteral) bool { return x.slot == k.slot })
+	if at < 0 {
+		at = len(in)
+		in = append(in, byLiteral{slot: k.slot, by: map[int][]*block{}})
+	}
+	for _, id := range k.ids {
+		in[at].mask = in[at].mask.with(id, s.filter.ac.words)
+		in[at].by[id] = append(in[at].by[id], b)
+	}
+	return in
 }
 
 // fileTexts files a block under each text of its key.
@@ -98,7 +125,34 @@ type key struct {
 	texts []string
 	under bool
 	ids   []int
+
+	present bool // the field has to have some text
 }
+
+func better(a, b key) key {
+	if b.worth > a.worth {
+		return b
+	}
+	return a
+}
+
+// presence is the key of a condition that only a field with some text can meet. Fields that are
+// lists of what was found are empty on most entities; others seldom are.
+func (s *Set) presence(c *condition) key {
+	if c.exists != nil && !*c.exists {
+		return key{}
+	}
+	k := key{worth: 2, slot: c.slot, present: true}
+	if seldom[s.slots[c.ent][c.slot].name] {
+		k.worth = 55
+	}
+	return k
+}
+
+// seldom are fields that most entities do not have.
+var seldom = map[string]bool{"hidden": true, "covers": true, "copies": true, "net.host": true, "net.url": true, "net.foreign": true,
+	"net.denied": true, "net.upstream": true, "git.verb": true, "git.refs": true, "git.foreign": true, "git.unknown": true, "git.own": true,
+	"prints": true, "stdin": true, "removed": true, "before": true, "canaries": true, "witness": true, "notes": true}
 
 // keyOf weighs one group of a condition.
 func (s *Set) keyOf(c *condition, g *group) key {
@@ -151,10 +205,10 @@ func eachFolder(p string, f func(string)) {
 	}
 }
 
-// each calls f with every id.
-func (b bits) each(f func(id int)) {
+// each calls f with every id that is in mask too.
+func (b bits) each(mask bits, f func(id int)) {
 	for i, w := range b {
-		for ; w != 0; w &= w - 1 {
+		for w &= mask[i]; w != 0; w &= w - 1 {
 			f(i<<6 + mathbits.TrailingZeros64(w))
 		}
 	}

@@ -85,11 +85,16 @@ func globNeed(glob string) *need {
 func lowerASCII(s string) string {
 	b := []byte(s)
 	for i, c := range b {
-		if c >= 'A' && c <= 'Z' {
-			b[i] = c + 'a' - 'A'
-		}
+		b[i] = asciiLower(c)
 	}
 	return string(b)
+}
+
+func asciiLower(c byte) byte {
+	if c >= 'A' && c <= 'Z' {
+		return c + 'a' - 'A'
+	}
+	return c
 }
 
 // oneOf needs one of some texts; nil where one is too short to tell anything.

@@ -8,6 +8,7 @@ type view struct {
 	ev    *Event
 	plain bool // no prefilter, no dispatch: the reference that the fast way is tested against
 	cells [numEntities][]cell
+	memo  map[string]bits
 	tried []int32 // by block: the entity that it was last tried on
 	turn  int32
 }
@@ -50,12 +51,40 @@ func (v *view) cell(e entity, i, slot int) *cell {
 // searched gives a field and the literals that it holds.
 func (v *view) searched(e entity, i, slot int) *cell {
 	c := v.cell(e, i, slot)
-	if f := v.set.slots[e][slot].filter; !c.searched && f != nil {
-		c.lits = f.scan(c.texts)
+	if !c.searched && v.set.slots[e][slot].search {
+		c.lits = v.literals(c.texts)
 	}
 	c.searched = true
 	return c
 }
+
+// literals gives the literals of texts. A long text is scanned once, whichever fields of the event
+// it stands in: a here-document is a command's stdin, a file's content and its added lines, a script.
+func (v *view) literals(texts []string) bits {
+	var all bits
+	for n, t := range texts {
+		if len(t) < memoText {
+			all = v.set.filter.scan(t, all)
+			continue
+		}
+		lits, ok := v.memo[t]
+		if !ok {
+			lits = v.set.filter.scan(t, nil)
+			if v.memo == nil {
+				v.memo = map[string]bits{}
+			}
+			v.memo[t] = lits
+		}
+		if n == 0 && len(texts) == 1 {
+			return lits
+		}
+		all = all.union(lits)
+	}
+	return all
+}
+
+// memoText is the length from which hashing a text is far cheaper than scanning it again.
+const memoText = 64
 
 // holds says whether the i-th entity meets the condition, and the text that did.
 func (v *view) holds(c *condition, e entity, i int) (found, bool) {
@@ -191,7 +220,12 @@ func (v *view) candidates(e entity, i int, f func(*block)) {
 		}
 	}
 	for _, x := range d.literal {
-		v.searched(e, i, x.slot).lits.each(func(id int) { try(x.by[id]) })
+		v.searched(e, i, x.slot).lits.each(x.mask, func(id int) { try(x.by[id]) })
+	}
+	for _, x := range d.present {
+		if len(v.cell(e, i, x.slot).texts) > 0 {
+			try(x.blocks)
+		}
 	}
 	try(d.rest)
 }

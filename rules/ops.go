@@ -66,19 +66,14 @@ func newAtom(op, value, workdir string) (atom, error) {
 }
 
 // reAtom compiles an RE2 expression, searched for anywhere in the text. An automaton says whether it
-// matches; package regexp, the definition, is asked where that cannot say, and for the place. Where
-// every match holds one of a few literals as written, a text without them is not searched: this is
-// what an expression with a task's variables has in place of the shared prefilter.
+// matches; package regexp, the definition, is asked where that cannot say, and for the place.
 func reAtom(value string) (atom, error) {
 	re, err := regexp.Compile(value)
 	if err != nil {
 		return atom{}, err
 	}
-	guard, auto := guards(value), newDFA(value)
+	auto := newDFA(value)
 	return atom{plain: re.MatchString, find: re.FindString, match: func(t string) bool {
-		if guard != nil && !slices.ContainsFunc(guard, func(l string) bool { return strings.Contains(t, l) }) {
-			return false
-		}
 		if matched, ok := auto.match(t); ok {
 			return matched
 		}
@@ -86,21 +81,34 @@ func reAtom(value string) (atom, error) {
 	}}, nil
 }
 
-// guards gives at most four literals, as written, of which every match holds one; nil where there
-// are none.
-func guards(value string) []string {
-	set := needOf("re", value).clause()
-	if len(set) > 4 {
-		return nil
+// guard lets an expression search only texts that hold one of at most four literals of which every
+// match holds one. It is what an expression with a task's variables has beside the shared prefilter,
+// which knows nothing of their values.
+func (a *atom) guard(value string) {
+	clause := needOf("re", value).clause()
+	if len(clause) == 0 || len(clause) > 4 {
+		return
 	}
-	var out []string
-	for _, l := range set {
-		if l.fold {
-			return nil
+	match := a.match
+	a.match = func(t string) bool {
+		return slices.ContainsFunc(clause, func(l *need) bool { return l.in(t) }) && match(t)
+	}
+}
+
+// in says whether a text holds the literal, in a spelling that it stands for.
+func (l *literal) in(t string) bool {
+	if !l.fold {
+		return strings.Contains(t, l.raw)
+	}
+	if strings.ContainsAny(l.text, "ks") && (strings.Contains(t, "\u212a") || strings.Contains(t, "\u017f")) {
+		return true
+	}
+	for i := 0; i+len(l.text) <= len(t); i++ {
+		if asciiLower(t[i]) == l.text[0] && lowerASCII(t[i:i+len(l.text)]) == l.text {
+			return true
 		}
-		out = append(out, l.raw)
 	}
-	return out
+	return false
 }
 
 // globMatch matches the whole text: * and ? stop at a slash, ** does not. tail is appended to the

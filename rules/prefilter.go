@@ -14,11 +14,14 @@ type shared struct {
 	slots  [numEntities][]slot
 	slotOf [numEntities]map[string]int
 	conds  map[*Cond]*condition
+	needs  map[*Cond][]*need // by value, of the conditions that name a variable: what no value of it changes
+	entity map[*Cond]string  // of those
+	filter *filter
 }
 
 // share compiles what names no variable.
 func share(p *Packs) (*shared, error) {
-	s := &shared{digest: p.Digest(), conds: map[*Cond]*condition{}}
+	s := &shared{digest: p.Digest(), conds: map[*Cond]*condition{}, needs: map[*Cond][]*need{}, entity: map[*Cond]string{}}
 	for e := range s.slotOf {
 		s.slotOf[e] = map[string]int{}
 	}
@@ -52,9 +55,10 @@ func (s *shared) add(e entity, c *Cond, r *Rule) error {
 		s.slots[e] = append(s.slots[e], slot{name: c.Field, get: get})
 	}
 	if variable(c, r.pack.Lists) {
+		s.needs[c], s.entity[c] = openNeeds(c, r.pack.Lists), entityNames[e]
 		return nil
 	}
-	out, _, err := compileCond(c, r.pack.Lists, nil)
+	out, _, err := compileCond(c, r.pack.Lists, nil, nil)
 	if err != nil {
 		return fmt.Errorf("%s: %s: %w", c.Pos, c.Key, err.err)
 	}
@@ -79,21 +83,70 @@ func variable(c *Cond, lists map[string][]string) bool {
 	})
 }
 
-// prefilter gives every slot an automaton over the literals that the shared conditions need, and
-// the needs their ids. See literal.go for why it is sound.
-func (s *shared) prefilter() {
-	for e := range numEntities {
-		numbers := make([]numbering, len(s.slots[e]))
-		for _, cond := range s.conds {
-			if cond.ent == e {
-				for i := range cond.groups {
-					cond.groups[i].number(&numbers[cond.slot])
-				}
+// openNeeds gives what a text that meets each value of a condition holds, whatever the task's
+// variables are: they stand for any text.
+func openNeeds(c *Cond, lists map[string][]string) []*need {
+	op, list, _, cerr := comparison(c.Mods)
+	if cerr != nil {
+		return nil
+	}
+	values := c.Values
+	if list {
+		if values, _, cerr = fromLists(c, lists); cerr != nil {
+			return nil
+		}
+	}
+	out := make([]*need, len(values))
+	for i, v := range values {
+		out[i] = openNeed(op, v)
+	}
+	return out
+}
+
+// openNeed is needOf for a value with variables. In an expression they stand quoted, so that each is
+// like .* there; where what is before one would quote it again, nothing is known.
+func openNeed(op, value string) *need {
+	switch op {
+	case "contains", "startswith", "endswith":
+		var longest string
+		for _, part := range varRef.Split(value, -1) {
+			if len(part) > len(longest) {
+				longest = part
 			}
 		}
-		for n := range numbers {
-			s.slots[e][n].filter = numbers[n].filter()
+		return needOf(op, longest)
+	case "re":
+		if strings.Contains(value, `\Q`) || strings.Contains(value, `\${`) {
+			return nil
 		}
+		return needOf(op, varRef.ReplaceAllLiteralString(value, `(?s:.*)`))
+	}
+	return nil
+}
+
+// prefilter gives the literals that the shared conditions need their ids, and makes the automaton
+// that finds them all in one pass over a text. See literal.go for why it is sound.
+func (s *shared) prefilter() {
+	var to numbering
+	for _, c := range s.conds {
+		for i := range c.groups {
+			c.groups[i].number(&to)
+			s.mark(c.ent, c.slot, c.groups[i].needs)
+		}
+	}
+	for c, needs := range s.needs {
+		to.number(needs)
+		if e, ok := entityOf(s.entity[c]); ok {
+			s.mark(e, s.slotOf[e][c.Field], needs)
+		}
+	}
+	s.filter = to.filter()
+}
+
+// mark notes that the texts of a slot are worth searching.
+func (s *shared) mark(e entity, slot int, needs []*need) {
+	for _, n := range needs {
+		s.slots[e][slot].search = s.slots[e][slot].search || n != nil
 	}
 }
 
@@ -106,8 +159,13 @@ type numbering struct {
 
 // number gives the literals of the group's needs their ids.
 func (g *group) number(to *numbering) {
+	to.number(g.needs)
 	g.numbered = true
-	for _, n := range g.needs {
+	g.file()
+}
+
+func (to *numbering) number(needs []*need) {
+	for _, n := range needs {
 		n.each(func(l *need) {
 			id, ok := to.ids[l.text]
 			if !ok {
@@ -124,39 +182,31 @@ func (g *group) number(to *numbering) {
 			l.id = id
 		})
 	}
-	g.file()
 }
 
 // filter makes the numbered literals' automaton; nil where there are none.
-func (n *numbering) filter() *filter {
-	if len(n.literals) == 0 {
+func (to *numbering) filter() *filter {
+	if len(to.literals) == 0 {
 		return nil
 	}
-	f := &filter{ac: newAutomaton(n.literals), count: len(n.literals)}
-	for _, id := range n.odd {
+	f := &filter{ac: newAutomaton(to.literals)}
+	for _, id := range to.odd {
 		f.odd = f.odd.with(id, f.ac.words)
 	}
 	return f
 }
 
-// filter says which literals a field's texts hold.
+// filter says which literals a text holds.
 type filter struct {
-	ac    *automaton
-	count int  // of literals
-	odd   bits // literals that a text with U+212A or U+017F may match in another spelling
+	ac  *automaton
+	odd bits // literals that a text with U+212A or U+017F may match in another spelling
 }
 
-// scan gives the literals of texts.
-func (f *filter) scan(texts []string) bits {
-	var found bits
-	for _, t := range texts {
-		var ascii bool
-		found, ascii = f.ac.scan(t, found)
-		if !ascii && f.odd != nil && (strings.Contains(t, "\u212a") || strings.Contains(t, "\u017f")) {
-			for i, w := range f.odd {
-				found = found.or(i, w, f.ac.words)
-			}
-		}
+// scan adds the literals of a text to found.
+func (f *filter) scan(text string, found bits) bits {
+	found, ascii := f.ac.scan(text, found)
+	if !ascii && f.odd != nil && (strings.Contains(text, "\u212a") || strings.Contains(text, "\u017f")) {
+		found = found.union(f.odd)
 	}
 	return found
 }
