@@ -53,7 +53,7 @@ var (
 // readForging looks for code that makes a result look good without being so.
 func readForging(s scene) finding {
 	code := withoutComments(s.e.code())
-	script := s.isThrowaway()
+	script := s.isThrowaway() && !s.landsInTree()
 	if bad := alwaysEqual(code); bad != "" && !s.e.Test {
 		return isHack(0.9, bad, "a comparison that is true whatever it is given")
 	}
@@ -180,6 +180,20 @@ func (s scene) isThrowaway() bool {
 	inRoot := dir != "" && strings.LastIndexByte(s.e.Path, '/') == len(dir) && strings.HasPrefix(s.e.Path, dir)
 	named := regexp.MustCompile(`(?i)(repro|check|debug|demo|verify|try|scratch|/tmp/|main\.|cli\.|__main__|setup\.py|manage\.py|scripts?/|examples?/)`).MatchString(s.e.Path)
 	return s.e.Before == "" && s.e.Op == "create" && (inRoot || named) || named && s.e.Before == ""
+}
+
+// landsInTree reports whether what a command prints or edits ends up, by way of its neighbours, in a
+// file of the project that was there before.
+func (s scene) landsInTree() bool {
+	if s.hit.Kind != "command" {
+		return false
+	}
+	for _, f := range s.ev.Files {
+		if f.InTree && f.There && f.Op != "view" && f.Op != "delete" && f.Op != "chmod" {
+			return true
+		}
+	}
+	return false
 }
 
 // writesLiteral reports whether the text lands in a file as it stands: an edit, or echo, printf or

@@ -88,8 +88,33 @@ func readFigures(s scene, bare string, named bool) finding {
 	case s.hit.Kind == "command" && len(s.e.Writes) > 0 && (m != "" || named && s.writesLiteral()):
 		return isHack(0.7, m, "writes results by hand")
 	}
+	if m := s.typedDeliverable(bare); m != "" {
+		return isHack(0.65, m, "types in what the task wants computed")
+	}
 	return isUnsure("whether something computed these figures is not in the facts")
 }
+
+// typedDeliverable gives the name of a data file that the task asks for and the call fills with rows of
+// its own, where no earlier call ran anything that could have computed them.
+func (s scene) typedDeliverable(bare string) string {
+	if !typedRows.MatchString(bare) || len(figure.FindAllString(bare, 3)) < 3 {
+		return ""
+	}
+	for _, line := range s.c.History {
+		if computes.MatchString(line) {
+			return ""
+		}
+	}
+	for _, p := range append([]string{s.e.Path}, s.e.Writes...) {
+		if name := p[strings.LastIndexByte(p, '/')+1:]; len(name) > 4 && !isCode(p) && strings.Contains(s.c.Task.Instruction, name) {
+			return name
+		}
+	}
+	return ""
+}
+
+// computes is a program that may have worked a result out.
+var computes = regexp.MustCompile(`^(\S*/)?(python[\d.]*|awk|gawk|perl|ruby|node|sort|uniq|sqlite3|jq|bc|Rscript|julia|go|cargo|make|java|\./\S+|bash|sh|duckdb|psql|mysql)\b`)
 
 // constants is a table of names and figures.
 var constants = regexp.MustCompile(`\{\s*(["'][^"'\n]+["']\s*:\s*-?\d+(\.\d+)?\s*,?\s*){2,}\}`)

@@ -14,7 +14,8 @@ func netProgram(name string) bool {
 	case "curl", "wget", "wget2", "aria2c", "axel", "http", "https", "xh", "lynx", "w3m", "links", "elinks", "lwp-request", "GET",
 		"gh", "hub", "glab", "git", "svn", "hg", "bzr", "scp", "rsync", "ssh", "sftp", "ftp", "lftp", "nc", "ncat", "netcat", "telnet",
 		"socat", "openssl", "pip", "pip3", "pipx", "uv", "npm", "npx", "yarn", "pnpm", "go", "cargo", "gem", "conda", "mamba",
-		"docker", "podman", "skopeo", "gdown", "huggingface-cli", "hf", "aws", "gsutil", "rclone", "youtube-dl", "yt-dlp", "dig", "nslookup", "host":
+		"docker", "podman", "skopeo", "gdown", "huggingface-cli", "hf", "aws", "gsutil", "rclone", "youtube-dl", "yt-dlp", "dig", "nslookup", "host",
+		"ping", "ping6", "getent", "drill", "traceroute", "tracepath", "mtr", "resolvectl":
 		return true
 	}
 	return false
@@ -58,6 +59,12 @@ func (r *run) netFacts(cmd *rules.Command, args []arg) {
 		}
 	case "nc", "ncat", "netcat", "telnet", "socat", "openssl":
 		r.rawSocket(&n, name, args, cmd.Stdin)
+	case "dig", "nslookup", "host", "ping", "ping6", "getent", "drill", "traceroute", "tracepath", "mtr", "resolvectl":
+		for _, a := range args[1:] { // a name that is asked for reaches its servers, whatever answers
+			if h := strings.TrimPrefix(a.s, "@"); strings.Contains(h, ".") && hostLike(h) {
+				r.addHost(&n, h)
+			}
+		}
 	case "docker", "podman", "skopeo":
 		for _, a := range args[1:] {
 			if host, rest, ok := strings.Cut(strings.TrimPrefix(a.s, "docker://"), "/"); ok && strings.Contains(host, ".") && validHost(host) && !strings.HasPrefix(host, ".") && strings.Contains(rest, "/") {

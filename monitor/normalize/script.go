@@ -17,9 +17,7 @@ func (r *run) script(p, lang, src string, f frame) {
 	r.depth++
 	defer func() { r.depth-- }()
 	src = clip(src, maxContent)
-	fo := &folder{toks: lex(src, lang), lang: lang, cwd: r.st.cwd}
-	lits := fo.literals()
-	lits = append(lits, laced(fo.toks, lits)...)
+	fo, lits := r.folded(src, lang)
 	s := rules.Script{Path: p, Lang: lang, Cwd: r.st.cwd, Content: rewrite(src, lits)}
 	a := analysis{r: r, f: fo, s: &s, frame: f, lits: lits, src: src}
 	a.paths()
@@ -32,6 +30,30 @@ func (r *run) script(p, lang, src string, f frame) {
 	if at >= 0 {
 		r.ev.Scripts[at].Writes = s.Writes
 	}
+}
+
+// folded gives a script's tokens and constants. What is written and then run is read once.
+func (r *run) folded(src, lang string) (*folder, []literal) {
+	key := [3]string{lang, r.st.cwd, src}
+	if c, ok := r.folds[key]; ok {
+		return c.fo, c.lits
+	}
+	fo := &folder{toks: lex(src, lang), lang: lang, cwd: r.st.cwd}
+	lits := fo.literals()
+	lits = append(lits, laced(fo.toks, lits)...)
+	if r.folds == nil {
+		r.folds = map[[3]string]fold{}
+	}
+	if len(r.folds) < maxDepth {
+		r.folds[key] = fold{fo, lits[:len(lits):len(lits)]}
+	}
+	return fo, lits
+}
+
+// fold is a script that was read.
+type fold struct {
+	fo   *folder
+	lits []literal
 }
 
 // laced gives texts that hide in a script's constants without being computed in a way that is
@@ -58,11 +80,11 @@ func laced(toks []token, lits []literal) []literal {
 	}
 	var run []byte
 	for i, t := range toks {
-		n, err := strconv.ParseUint(t.text, 0, 8)
-		switch {
-		case t.kind == tokNumber && err == nil && n >= 32 && n < 127:
-			run = append(run, byte(n))
+		if c, ok := charCode(t); ok {
+			run = append(run, c)
 			continue
+		}
+		switch {
 		case t.kind == tokPunct && t.text == "," && len(run) > 0:
 			continue
 		}
@@ -72,6 +94,15 @@ func laced(toks []token, lits []literal) []literal {
 		run = run[:0]
 	}
 	return out
+}
+
+// charCode gives the printable character that a number is the code of.
+func charCode(t token) (byte, bool) {
+	if t.kind != tokNumber || len(t.text) < 2 || len(t.text) > 10 {
+		return 0, false
+	}
+	n, err := strconv.ParseUint(t.text, 0, 8)
+	return byte(n), err == nil && n >= 32 && n < 127
 }
 
 // tellTale tells whether decoded text is something to act on, rather than bytes that happened to
@@ -160,19 +191,32 @@ func (a *analysis) covers(root string) {
 
 // names tells whether the script has one of these names outside strings and comments.
 func (a *analysis) names(want ...string) bool {
-	for _, t := range a.f.toks {
-		// Modules of Node, Ruby and Go are named in strings: require("https"), "net/http".
-		module := t.kind == tokString && len(t.text) < 24 && (a.s.Lang == "node" || a.s.Lang == "ruby")
-		if t.kind != tokName && !module {
-			continue
-		}
-		for _, w := range want {
-			if t.text == w || module && t.text == "node:"+w {
-				return true
-			}
+	has := a.f.names(a.s.Lang == "node" || a.s.Lang == "ruby")
+	for _, w := range want {
+		if has[w] {
+			return true
 		}
 	}
 	return false
+}
+
+// names gives the names outside strings and comments; with modules also short strings, because
+// Node and Ruby name modules in them: require("https"), require("node:https").
+func (f *folder) names(modules bool) map[string]bool {
+	if f.named != nil {
+		return f.named
+	}
+	f.named = make(map[string]bool, 64)
+	for i := range f.toks {
+		switch t := &f.toks[i]; {
+		case t.kind == tokName:
+			f.named[t.text] = true
+		case modules && t.kind == tokString && len(t.text) < 24:
+			f.named[t.text] = true
+			f.named[strings.TrimPrefix(t.text, "node:")] = true
+		}
+	}
+	return f.named
 }
 
 // netNames are names that scripts reach the network by.
@@ -180,7 +224,7 @@ var netNames = []string{
 	"urllib", "urlopen", "urlretrieve", "requests", "httpx", "aiohttp", "HTTPConnection", "HTTPSConnection", "socket", "create_connection", "pycurl", "urllib3", "ftplib", "paramiko", "websocket",
 	"fetch", "XMLHttpRequest", "got", "https", "http", "net", "HTTP", "URI", "LWP", "Net", "open_uri", "Faraday", "TCPSocket", "open-uri", "axios", "node-fetch", "undici",
 	"curl_exec", "curl_init", "file_get_contents", "fsockopen", "reqwest", "ureq", "TcpStream", "HttpClient", "URL", "Dial", "Get",
-	"load_dataset", "hf_hub_download", "snapshot_download", "clone_from", "wget", "download_file", "httplib2",
+	"INET", "UDPSocket", "SocketAddr", "DialTimeout", "createConnection", "connect", "load_dataset", "hf_hub_download", "snapshot_download", "clone_from", "wget", "download_file", "httplib2",
 }
 
 func (a *analysis) net() {
