@@ -26,6 +26,7 @@ import (
 type Rollouts interface {
 	Critics
 	Groups
+	Exports
 
 	Create(ctx context.Context, key string, req rollouts.CreateRequest) (rollouts.Created, error)
 	Get(ctx context.Context, id string) (rollouts.View, error)
@@ -43,7 +44,6 @@ type Rollouts interface {
 	// Grade starts grading, or joins it; with wait it gives the grade, else nil while it runs.
 	Grade(ctx context.Context, id string, wait bool) (*tasks.Grade, error)
 	Patch(ctx context.Context, id string) ([]byte, error)
-	Trajectory(ctx context.Context, id string) (*rollouts.Trajectory, error)
 	Verdicts(ctx context.Context, id string) ([]rollouts.VerdictView, error)
 	AddReview(ctx context.Context, id string, ordinal int, review rollouts.Review) error
 	// Events gives what happened to a rollout after event number from, live until ctx ends or the
@@ -96,6 +96,9 @@ func (s *Server) handle(next handler) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		defer func() {
 			if v := recover(); v != nil {
+				if v == http.ErrAbortHandler { // on purpose: an answer that cannot be finished
+					panic(v)
+				}
 				s.log.ErrorContext(r.Context(), "handler panicked", "path", r.URL.Path, "panic", v, "stack", string(debug.Stack()))
 				fail(w, r, s.log, problem("internal", "The server could not answer; its log says why."))
 			}

@@ -10,6 +10,7 @@ import (
 
 	"proctor/internal/critic"
 	"proctor/internal/rollouts"
+	"proctor/internal/trajectory/export"
 	"proctor/monitor"
 	"proctor/sandbox"
 	"proctor/tasks"
@@ -87,6 +88,9 @@ func (f *fake) CreateGroup(_ context.Context, _ string, req rollouts.GroupReques
 }
 func (f *fake) Group(_ context.Context, id string, _ int) (rollouts.GroupView, error) {
 	return rollouts.GroupView{ID: id}, nil
+}
+func (f *fake) ExportRollout(_ context.Context, id, _ string) (*export.Rollout, error) {
+	return &export.Rollout{ID: id, TaskID: "t", Instruction: "Fix it."}, f.known(id)
 }
 func (f *fake) AbortGroup(_ context.Context, id string) (rollouts.GroupView, error) {
 	return rollouts.GroupView{ID: id, Status: "done"}, nil

@@ -40,7 +40,7 @@ func operations() []operation {
 		{"POST", ro + "/exec", "Run one argv for the harness", "trainer", nil, execBody{}, map[string]any{}, 200},
 		{"POST", ro + "/heartbeat", "Renew the lease", "trainer", nil, nil, map[string]string{}, 200},
 		{"GET", ro + "/patch", "The work as a unified diff", "trainer", nil, nil, nil, 200},
-		{"GET", ro + "/trajectory", "The record", "trainer", []string{"format"}, nil, rollouts.Trajectory{}, 200},
+		{"GET", ro + "/trajectory", "The record, or an export of it", "trainer", []string{"format", "blocked"}, nil, rollouts.Trajectory{}, 200},
 		{"GET", ro + "/events", "Live events (SSE)", "trainer", nil, nil, nil, 200},
 		{"GET", ro + "/verdicts", "Calls that a rule hit", "trainer", nil, nil, listOf[rollouts.VerdictView]("verdicts"), 200},
 		{"POST", ro + "/verdicts/{ordinal}/review", "Review a verdict", "trainer", nil, reviewBody{}, rollouts.Review{}, 200},

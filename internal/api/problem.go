@@ -54,6 +54,9 @@ var table = map[string]row{
 	"image_not_found":   {http.StatusUnprocessableEntity, "No such image", false},
 	"image_no_shell":    {http.StatusUnprocessableEntity, "The image has no shell", false},
 	"prepare_failed":    {http.StatusUnprocessableEntity, "The task's image could not be prepared", false},
+	"no_tokens":         {http.StatusUnprocessableEntity, "There are no tokens to export", false},
+	"no_patch":          {http.StatusUnprocessableEntity, "There is no patch to export", false},
+	"rollout_rejected":  {http.StatusUnprocessableEntity, "The rollout is left out of the export", false},
 	"grading_failed":    {http.StatusBadGateway, "Grading failed", true},
 	"pack_invalid":      {http.StatusUnprocessableEntity, "The rule packs do not compile", false},
 	// infrastructure

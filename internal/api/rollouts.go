@@ -126,18 +126,6 @@ func (s *Server) exec(w http.ResponseWriter, r *http.Request) error {
 	})
 }
 
-// trajectory gives the record of a rollout.
-func (s *Server) trajectory(w http.ResponseWriter, r *http.Request) error {
-	if f := r.URL.Query().Get("format"); f != "" && f != "proctor" {
-		return problem("invalid_field", fmt.Sprintf("Query field format: %.32q is not served; leave it out for proctor.trajectory/1.", f))
-	}
-	t, err := s.rollouts.Trajectory(r.Context(), chi.URLParam(r, "id"))
-	if err != nil {
-		return err
-	}
-	return writeJSON(w, http.StatusOK, t)
-}
-
 // queryInt reads a whole number from the query.
 func queryInt(r *http.Request, name string, def, lo, hi int) (int, error) {
 	text := r.URL.Query().Get(name)
