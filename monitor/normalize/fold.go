@@ -12,6 +12,7 @@ type folder struct {
 	lang  string
 	cwd   string
 	vars  map[string]constant
+	named map[string]bool // names in it, once asked for
 	depth int
 }
 

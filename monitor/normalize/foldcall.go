@@ -102,7 +102,7 @@ func fromCodes(list constant) (constant, bool) {
 }
 
 func decodeText(s, how string) (constant, bool) {
-	switch strings.ToLower(strings.NewReplacer("-", "", "_", "").Replace(how)) {
+	switch strings.ToLower(codecSeparators.Replace(how)) {
 	case "base64", "b64":
 		b, ok := unbase64(s)
 		return text(string(b)), ok
@@ -117,14 +117,26 @@ func decodeText(s, how string) (constant, bool) {
 	return constant{}, false
 }
 
+// codecSeparators are what Python's names of codecs leave out: utf-8, utf_8.
+var codecSeparators = strings.NewReplacer("-", "", "_", "")
+
 func unbase64(s string) ([]byte, bool) {
-	s = strings.Join(strings.Fields(s), "")
+	if strings.ContainsAny(s, " \t\n\r\v\f") {
+		s = strings.Join(strings.Fields(s), "")
+	}
+	if len(s) > 0 && !base64Byte(s[0]) {
+		return nil, false
+	}
 	for _, enc := range [...]*base64.Encoding{base64.StdEncoding, base64.RawStdEncoding, base64.URLEncoding, base64.RawURLEncoding} {
 		if b, err := enc.DecodeString(s); err == nil {
 			return b, true
 		}
 	}
 	return nil, false
+}
+
+func base64Byte(c byte) bool {
+	return isWordByte(c) || c == '+' || c == '/' || c == '-' || c == '='
 }
 
 func rot13(s string) string {

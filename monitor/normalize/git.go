@@ -217,7 +217,7 @@ func (r *run) gitRefs(g gitCall, rest []arg) []rules.Ref {
 			n++
 		}
 	}
-	if len(refs) == 0 && impliesHead(verb) && r.n.facts.Ref(r.ctx, g.dir, "HEAD") == rules.Foreign {
+	if len(refs) == 0 && impliesHead(verb) && r.n.facts.Ref(r.context(), g.dir, "HEAD") == rules.Foreign {
 		add("HEAD", "")
 	}
 	return refs
@@ -280,7 +280,7 @@ var refLike = regexp.MustCompile(`^(?:[0-9a-fA-F]{7,40}|@|HEAD|[A-Z]+_HEAD|(?:HE
 // isRef decides whether an operand is a revision: the facts know it, the agent made it, or it looks
 // like one and not like a file of the tree.
 func (r *run) isRef(dir, verb, s, raw string, a arg, n int) bool {
-	if r.n.facts.Ref(r.ctx, dir, s) != rules.Unknown || raw != "" && raw != s && r.n.facts.Ref(r.ctx, dir, raw) != rules.Unknown {
+	if r.n.facts.Ref(r.context(), dir, s) != rules.Unknown || raw != "" && raw != s && r.n.facts.Ref(r.context(), dir, raw) != rules.Unknown {
 		return true
 	}
 	if own, ok := r.st.ownRefs.get(s); ok && own {
@@ -305,11 +305,11 @@ func (r *run) isRef(dir, verb, s, raw string, a arg, n int) bool {
 // standing gives whose a revision is: the agent's, by what it did in this rollout, or as the facts
 // say for the text or for the text as it was written.
 func (r *run) standing(dir, text, raw string) rules.Standing {
-	if s := r.n.facts.Ref(r.ctx, dir, text); s != rules.Unknown {
+	if s := r.n.facts.Ref(r.context(), dir, text); s != rules.Unknown {
 		return s
 	}
 	if raw != "" && raw != text {
-		if s := r.n.facts.Ref(r.ctx, dir, raw); s != rules.Unknown {
+		if s := r.n.facts.Ref(r.context(), dir, raw); s != rules.Unknown {
 			return s
 		}
 	}
@@ -321,7 +321,7 @@ func (r *run) standing(dir, text, raw string) rules.Standing {
 	}
 	switch text {
 	case "--reflog", "--walk-reflogs", "--branches", "--tags", "--remotes", "--glob", "--alternate-refs":
-		return r.n.facts.Ref(r.ctx, dir, "--all")
+		return r.n.facts.Ref(r.context(), dir, "--all")
 	}
 	return rules.Unknown
 }

@@ -79,10 +79,13 @@ func (n *Normalizer) Observe(call Call, ran bool, cwd string) {
 
 // read makes the event and the state that would follow.
 func (n *Normalizer) read(ctx context.Context, call Call) (ev rules.Event, st *state) {
-	ctx, cancel := context.WithTimeout(ctx, maxTime)
-	defer cancel()
 	st = n.state.fork()
 	r := &run{n: n, ctx: ctx, st: st, ev: &ev, start: time.Now(), states: map[string]PathState{}}
+	defer func() {
+		if r.cancel != nil {
+			r.cancel()
+		}
+	}()
 	ev.Call = rules.CallFacts{Tool: call.Tool, Cwd: st.cwd}
 	defer func() {
 		if p := recover(); p != nil {

@@ -209,8 +209,10 @@ func splitSpec(manager, spec string) (name, op, version string) {
 // packageName folds a package's name as registries do.
 func packageName(s string) string {
 	s = strings.ToLower(strings.TrimSpace(s))
-	return strings.NewReplacer("_", "-", " ", "").Replace(s)
+	return nameSeparators.Replace(s)
 }
+
+var nameSeparators = strings.NewReplacer("_", "-", " ", "")
 
 // ownPackage tells whether a name is the task's own package: by its published name, or by the
 // repository in a Go module path.

@@ -74,7 +74,7 @@ func (r *run) contentOf(p string) val {
 			return known(fl.content)
 		}
 	}
-	if b, ok := r.n.facts.Read(r.ctx, p, maxContent); ok {
+	if b, ok := r.n.facts.Read(r.context(), p, maxContent); ok {
 		return known(string(b))
 	}
 	if fl, ok := r.st.files.get(p); ok {
@@ -88,7 +88,7 @@ func (r *run) pathState(p string) PathState {
 	if s, ok := r.states[p]; ok {
 		return s
 	}
-	s := r.n.facts.Path(r.ctx, p)
+	s := r.n.facts.Path(r.context(), p)
 	if len(r.states) < 4*maxWords {
 		r.states[p] = s
 	}
@@ -108,7 +108,7 @@ func (r *run) hidden(p string) bool {
 	if q != p && r.hiddenHere(q) {
 		return true
 	}
-	if real := r.n.facts.Real(r.ctx, q); real != q && real != "" {
+	if real := r.n.facts.Real(r.context(), q); real != q && real != "" {
 		return r.hiddenHere(real)
 	}
 	return false

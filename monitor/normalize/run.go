@@ -14,7 +14,8 @@ import (
 // follows every branch, and knows values only where the text alone decides them.
 type run struct {
 	n      *Normalizer
-	ctx    context.Context
+	ctx    context.Context // of the call; facts are asked under context()
+	cancel context.CancelFunc
 	st     *state
 	ev     *rules.Event
 	start  time.Time
@@ -25,6 +26,17 @@ type run struct {
 	substs       int  // process substitutions so far
 	temp         map[string]string
 	scripts      map[string]bool // script files already read in this call
+	folds        map[[3]string]fold
+	parser       *syntax.Parser
+}
+
+// context bounds what is asked of facts by what is left of the call's time. Most calls ask nothing,
+// and a timer costs more than reading them.
+func (r *run) context() context.Context {
+	if r.cancel == nil {
+		r.ctx, r.cancel = context.WithDeadline(r.ctx, r.start.Add(maxTime))
+	}
+	return r.ctx
 }
 
 // unit is a piece of shell source; the nodes of its tree point into src.
@@ -111,7 +123,7 @@ func (r *run) source(u *unit, f frame, in val) sourced {
 	r.depth++
 	defer func() { r.depth-- }()
 	f.unit = u
-	tree, err := parse(u.src)
+	tree, err := r.parse(u.src)
 	if err == nil {
 		return sourced{r.stmts(tree.Stmts, f, in), true}
 	}
@@ -128,7 +140,7 @@ func (r *run) salvage(src string, f frame) bool {
 			continue
 		}
 		u := &unit{src: line}
-		tree, err := parse(line)
+		tree, err := r.parse(line)
 		if err != nil {
 			r.rawCommand(line, f)
 			continue
@@ -157,8 +169,12 @@ func (r *run) rawCommand(text string, f frame) {
 	r.ev.Commands = append(r.ev.Commands, cmd)
 }
 
-func parse(src string) (tree *syntax.File, err error) {
-	return syntax.NewParser(syntax.Variant(syntax.LangBash)).Parse(strings.NewReader(src), "")
+// parse parses shell source with the call's parser, whose buffers it keeps from one to the next.
+func (r *run) parse(src string) (tree *syntax.File, err error) {
+	if r.parser == nil {
+		r.parser = syntax.NewParser(syntax.Variant(syntax.LangBash))
+	}
+	return r.parser.Parse(strings.NewReader(src), "")
 }
 
 func clip(s string, n int) string {

@@ -155,5 +155,7 @@ func plainReplacement(s string) string {
 }
 
 func plainPattern(s string) string {
-	return strings.NewReplacer(`\.`, ".", `\(`, "(", `\)`, ")", `\[`, "[", `\]`, "]", `\*`, "*", `\/`, "/", `\n`, "\n", `\{`, "{", `\}`, "}").Replace(strings.Trim(s, "^$"))
+	return patternEscapes.Replace(strings.Trim(s, "^$"))
 }
+
+var patternEscapes = strings.NewReplacer(`\.`, ".", `\(`, "(", `\)`, ")", `\[`, "[", `\]`, "]", `\*`, "*", `\/`, "/", `\n`, "\n", `\{`, "{", `\}`, "}")
