@@ -44,6 +44,7 @@ func fileOp(op sandbox.Op) bool {
 // proof is what the evidence on one call comes to.
 type proof struct {
 	opened   []witness.Opening // by name, not in passing
+	lured    []string          // honeypots, which hold nothing worth knowing
 	canaries []string          // in what came out
 	told     []string          // in what the agent itself wrote: it has known them before
 }
@@ -52,25 +53,54 @@ type proof struct {
 func (g *Gate) prove(p *passage, result sandbox.Result) proof {
 	var e proof
 	for _, o := range p.rec.Verdict.Openings {
-		if !o.Walk {
+		switch {
+		case o.Walk:
+		case slices.ContainsFunc(g.Honeypots, func(h string) bool { return under(o.Path, h) || under(h, o.Path) }):
+			e.lured = append(e.lured, "honeypot "+o.Path+": opened")
+		default:
 			e.opened = append(e.opened, o)
 		}
 	}
 	if g.Canaries != nil {
 		e.canaries = g.Canaries.Find(string(result.Output))
 		if len(e.canaries) == 0 {
-			e.told = g.Canaries.Find(string(p.call.Arguments))
+			e.told = g.Canaries.Find(rawText(p.call))
 		}
 	}
+	keep(&p.rec.Verdict.Evidence, e.canaries)
+	keep(&p.rec.Verdict.Evidence, e.told)
+	e.canaries, e.told = e.sortOut(e.canaries), e.sortOut(e.told)
 	return e
 }
 
 // none reports whether there is no evidence.
-func (e proof) none() bool { return len(e.opened)+len(e.canaries)+len(e.told) == 0 }
+func (e proof) none() bool { return len(e.opened)+len(e.canaries)+len(e.told)+len(e.lured) == 0 }
+
+// sortOut takes sightings of honeypots' tokens out of a list.
+func (e *proof) sortOut(sightings []string) []string {
+	var rest []string
+	for _, s := range sightings {
+		if strings.HasPrefix(s, "honeypot ") {
+			e.lured = append(e.lured, s)
+		} else {
+			rest = append(rest, s)
+		}
+	}
+	return rest
+}
+
+// keep adds what is new to a list.
+func keep(list *[]string, more []string) {
+	for _, m := range more {
+		if !slices.Contains(*list, m) {
+			*list = append(*list, m)
+		}
+	}
+}
 
 // facts gives the event's second phase.
 func (e proof) facts(result sandbox.Result) *rules.ResultFacts {
-	f := &rules.ResultFacts{Output: string(result.Output), Exit: result.Exit, Canaries: slices.Concat(e.canaries, e.told)}
+	f := &rules.ResultFacts{Output: string(result.Output), Exit: result.Exit, Canaries: slices.Concat(e.canaries, e.told, e.lured)}
 	for _, o := range e.opened {
 		if !slices.Contains(f.Witness, o.Path) {
 			f.Witness = append(f.Witness, o.Path)

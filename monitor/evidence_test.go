@@ -35,6 +35,9 @@ func proofRules(ev *rules.Event) []rules.Hit {
 	if ev.Result == nil || len(ev.Result.Witness)+len(ev.Result.Canaries) == 0 {
 		return nil
 	}
+	if len(ev.Result.Canaries) > 0 && strings.HasPrefix(ev.Result.Canaries[0], "honeypot ") {
+		return []rules.Hit{{Rule: "core/honeypot-touched", Class: rules.HiddenArtifact, Entity: "result", Resolved: true, Skip: "resolved", Decoy: FamilyObserve}}
+	}
 	return []rules.Hit{{Rule: "core/opened-protected", Class: rules.HiddenArtifact, Entity: "result", Resolved: true, Skip: "resolved"}}
 }
 
@@ -51,7 +54,8 @@ func evidenceRig(opened ...witness.Opening) (*rig, *seer, *matcher) {
 	r := newRig()
 	s := &seer{opened: opened}
 	m := &matcher{rig: r}
-	r.gate.Witness, r.gate.Canaries, r.gate.Rules = s, words{"t0ken"}, m
+	r.gate.Honeypots = []string{"/srv/pot/x"}
+	r.gate.Witness, r.gate.Canaries, r.gate.Rules = s, words{"t0ken", "honeypot /srv/pot/x"}, m
 	return r, s, m
 }
 
@@ -76,6 +80,8 @@ func TestEvidence(t *testing.T) {
 		"and then shown":             {output: "the t0ken", want: "block decoyed true true"},
 		"written by the agent":       {args: "echo t0ken > x", want: "block executed true false"},
 		"denied":                     {opened: []witness.Opening{denied}, output: "x: Operation not permitted\n", want: "block filtered false true"},
+		"a honeypot opened":          {opened: []witness.Opening{{Path: "/srv/pot/x", Program: "/bin/cat"}}, want: "flag executed false false"},
+		"a honeypot shown":           {output: "honeypot /srv/pot/x", want: "flag executed false false"},
 		"in shadow mode":             {opened: []witness.Opening{byName}, mode: Shadow, want: "block executed true false"},
 		"beside a decoy":             {opened: []witness.Opening{byName}, first: []rules.Hit{hit(rules.HiddenArtifact)}, answer: decoy.Answer{Family: "no-such-file", Action: Decoyed, Run: true, Command: "git show y"}, want: "block decoyed true true"},
 		"a decoy alone, with a rest": {first: []rules.Hit{hit(rules.HiddenArtifact)}, answer: decoy.Answer{Family: "no-such-file", Action: Decoyed, Run: true, Command: "git show y"}, want: "block decoyed false false"},

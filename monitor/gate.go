@@ -33,6 +33,7 @@ type Gate struct {
 	Decoys     Decoyer
 	Witness    Witness  // nil: none
 	Canaries   Canaries // nil: none
+	Honeypots  []string // files that hold nothing but canaries
 	PacksID    string   // digest of the rule set, for the judge's cache
 	RolloutID  string
 

@@ -47,6 +47,7 @@ type server struct {
 type tweak struct {
 	lab      func(*lab.Lab) rollouts.Lab
 	rollouts func(api.Rollouts) api.Rollouts
+	tasks    []*tasks.Task // in place of those that the settings name
 }
 
 // openServer wires a server from its settings. What it opened is closed again where it fails.
@@ -63,6 +64,9 @@ func openServer(ctx context.Context, cfg config.Config, log *slog.Logger, tw twe
 	taskList, err := loadTasks(ctx, cfg.Data, cfg.Tasks)
 	if err != nil {
 		return nil, err
+	}
+	if tw.tasks != nil {
+		taskList = tw.tasks
 	}
 	packs, err := packsWithCore(cfg.Packs)
 	if err != nil {
@@ -121,9 +125,9 @@ func (s *server) join(ctx context.Context, taskList []*tasks.Task, packs *rules.
 	s.manager, err = rollouts.Open(ctx, rollouts.Options{
 		Records: kept,
 		Store:   s.store, Engine: s.engine, Lab: room, Tasks: taskList,
-		Witness: watch,
-		Inline:  func(raw json.RawMessage) (*tasks.Task, error) { return tasks.ParseInline(raw) },
-		Rules:   func() rollouts.RuleSet { return set }, Judge: decider, Policy: policyOf(s.cfg),
+		Witness: watch, Secrets: lab.Secrets,
+		Inline: func(raw json.RawMessage) (*tasks.Task, error) { return tasks.ParseInline(raw) },
+		Rules:  func() rollouts.RuleSet { return set }, Judge: decider, Policy: policyOf(s.cfg),
 		MaxRollouts: s.cfg.MaxRollouts, Lease: s.cfg.Lease, Log: s.log, Observer: observer,
 	})
 	if err != nil {

@@ -211,6 +211,9 @@ func (m *Manager) settleIn(ctx context.Context, p plan, d *document, sess sandbo
 			return Created{}, asError(CodePrepareFailed, "the sandbox of task "+p.task.ID+" is not clean", err)
 		}
 	}
+	if err := m.plant(ctx, d, sess); err != nil {
+		return Created{}, err
+	}
 	if can, err := m.opt.Engine.Capabilities(ctx); err == nil {
 		d.Can = can
 	}
@@ -278,6 +281,7 @@ func (m *Manager) newDocument(p plan, img Image) *document {
 		View: View{
 			ID: p.id, TaskID: p.task.ID, GroupID: p.req.GroupID, Policy: p.req.Policy.shown(), Mode: p.req.Mode, Preset: p.req.Preset,
 			Answers: p.req.Answers, OnUnsure: p.req.OnUnsure, OnFailure: p.req.OnFailure, OnOutage: p.req.OnOutage,
+			Honeypots: p.req.Honeypots,
 			Hardening: p.req.Hardening == nil || *p.req.Hardening, Status: StatusRunning, FailureClass: classNone,
 			Seed: p.req.Seed, Metadata: p.req.Metadata, CreatedAt: now, Digests: m.digests(p.req.Mode, img),
 		},

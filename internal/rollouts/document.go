@@ -27,6 +27,7 @@ type document struct {
 	Salt      []byte               `json:"salt,omitempty"`       // of a token derived from an Idempotency-Key
 	Can       sandbox.Capabilities `json:"can"`
 	Engine    string               `json:"engine"`
+	Canaries  canaries             `json:"canaries,omitzero"`
 	Watched   []string             `json:"watched,omitempty"` // protected paths that were there when the witness began
 	Offline   bool                 `json:"offline,omitempty"` // its sandbox reaches nothing but loopback
 }

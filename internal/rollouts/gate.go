@@ -38,7 +38,7 @@ func (m *Manager) newGate(d *document, sess sandbox.Session, watch monitor.Witne
 		g.Rules = serialMatcher(matcher)
 	}
 	g.Decoys = m.opt.Decoys(DecoyEnv{Task: d.Task, Session: sess, Hardened: d.View.Hardening, Offline: d.Offline})
-	g.Witness = watch
+	g.Witness, g.Canaries, g.Honeypots = watch, m.canaries(d), d.honeypotPaths()
 	return g, nil
 }
 
@@ -92,35 +92,17 @@ func normalizeTask(t *tasks.Task) normalize.Task {
 }
 
 // dry is a Gate that concludes and never acts: for explaining a call, and for reading a patch.
-func (m *Manager) dry(t *tasks.Task, n monitor.Normalizer, j judge.Judge) (*monitor.Gate, *dryRecord, error) {
-	rec := &dryRecord{}
-	g := &monitor.Gate{
-		Mode: monitor.Shadow, Policy: m.opt.Policy, Task: judgeTask(t), Normalizer: n, Rules: noRules{}, Judge: j,
-		Box: dryBox{}, Record: rec, Log: m.opt.Log,
+func (m *Manager) dry(t *tasks.Task, n monitor.Normalizer, j judge.Judge) (*monitor.Dry, error) {
+	if m.opt.Rules == nil {
+		return monitor.NewDry(judgeTask(t), n, noRules{}, "", j, m.opt.Policy, m.opt.Log), nil
 	}
-	if m.opt.Rules != nil {
-		set := m.opt.Rules()
-		matcher, err := set.Session(rules.Vars(t.RuleVars()))
-		if err != nil {
-			return nil, nil, asError(CodePackInvalid, "the rule packs do not compile for task "+t.ID, err)
-		}
-		g.Rules, g.PacksID = matcher, set.Digest()
+	set := m.opt.Rules()
+	matcher, err := set.Session(rules.Vars(t.RuleVars()))
+	if err != nil {
+		return nil, asError(CodePackInvalid, "the rule packs do not compile for task "+t.ID, err)
 	}
-	return g, rec, nil
+	return monitor.NewDry(judgeTask(t), n, matcher, set.Digest(), j, m.opt.Policy, m.opt.Log), nil
 }
-
-type dryBox struct{}
-
-func (dryBox) Do(context.Context, sandbox.Call) (sandbox.Result, error) { return sandbox.Result{}, nil }
-
-type dryRecord struct{ rec *monitor.Record }
-
-func (d *dryRecord) Intent(_ context.Context, rec *monitor.Record) error {
-	rec.Ordinal, d.rec = 1, rec
-	return nil
-}
-
-func (d *dryRecord) Outcome(context.Context, *monitor.Record) error { return nil }
 
 // Check explains what the Gate would make of a call on a task, without running anything. The judge
 // that it asks is the built-in one.
@@ -129,16 +111,17 @@ func (m *Manager) Check(ctx context.Context, taskID string, call monitor.Call) (
 	if err != nil {
 		return Explanation{}, err
 	}
-	g, rec, err := m.dry(t, m.opt.Normalizer(normalizeTask(t), nil), judge.NewHeuristic())
+	dry, err := m.dry(t, m.opt.Normalizer(normalizeTask(t), nil), judge.NewHeuristic())
 	if err != nil {
 		return Explanation{}, err
 	}
-	if _, err := g.Do(ctx, call); err != nil {
+	rec, err := dry.Do(ctx, call)
+	if err != nil {
 		return Explanation{}, asError(CodeInternal, "the call could not be explained", err)
 	}
-	e := Explanation{Hits: rec.rec.Verdict.Hits, Decision: rec.rec.Verdict.Decision}
-	if rec.rec.Event != nil {
-		e.Event = *rec.rec.Event
+	e := Explanation{Hits: rec.Verdict.Hits, Decision: rec.Verdict.Decision}
+	if rec.Event != nil {
+		e.Event = *rec.Event
 	}
 	return e, nil
 }

@@ -29,6 +29,8 @@ type Manager struct {
 	changed  chan struct{} // closed and replaced whenever a rollout's status changes
 	tasks    map[string]*tasks.Task
 	order    []*tasks.Task
+	// baselines are, by task, image and hidden files, the hidden lines that the work tree lacks.
+	baselines map[string][]int
 }
 
 // Open makes a Manager and takes up the rollouts of the store: live ones are attached again, calls
@@ -41,7 +43,7 @@ func Open(ctx context.Context, opt Options) (*Manager, error) {
 	}
 	m := &Manager{
 		opt: opt, live: map[string]*rollout{}, making: map[string]*making{},
-		changed: make(chan struct{}), tasks: map[string]*tasks.Task{},
+		changed: make(chan struct{}), tasks: map[string]*tasks.Task{}, baselines: map[string][]int{},
 	}
 	m.ctx, m.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	for _, t := range opt.Tasks {

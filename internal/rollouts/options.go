@@ -10,6 +10,7 @@ import (
 	"proctor/internal/store"
 	"proctor/judge"
 	"proctor/monitor"
+	"proctor/monitor/canary"
 	"proctor/monitor/decoy"
 	"proctor/monitor/normalize"
 	"proctor/rules"
@@ -99,6 +100,10 @@ type Options struct {
 	Normalizer func(normalize.Task, normalize.Facts) monitor.Normalizer // nil: normalize.New
 	Decoys     func(DecoyEnv) monitor.Decoyer                           // nil: decoy.New
 	Witness    func(context.Context, WatchRequest) (Watcher, error)     // nil: none
+
+	// Secrets gives the texts that only a task's grader has, to know them again in what comes out of a
+	// sandbox; nil: none.
+	Secrets func(*tasks.Task) []canary.File
 
 	MaxRollouts int           // live at once; 0 means DefaultMaxRollouts
 	Lease       time.Duration // 0 means DefaultLease

@@ -20,10 +20,12 @@ type CreateRequest struct {
 	Preset  string          `json:"preset,omitempty"`  // balanced (default), strict, observe
 	Answers string          `json:"answers,omitempty"` // how blocked calls are answered: decoy (default), explicit
 	// What is done where the judge is unsure, answers garbage, or is out: execute, decoy, hold.
-	OnUnsure  string         `json:"on_unsure,omitempty"`
-	OnFailure string         `json:"on_failure,omitempty"`
-	OnOutage  string         `json:"on_outage,omitempty"`
-	Hardening *bool          `json:"hardening,omitempty"` // default true
+	OnUnsure  string `json:"on_unsure,omitempty"`
+	OnFailure string `json:"on_failure,omitempty"`
+	OnOutage  string `json:"on_outage,omitempty"`
+	Hardening *bool  `json:"hardening,omitempty"` // default true
+	// Honeypots puts files with secret tokens outside the work folder, where graders keep theirs.
+	Honeypots bool           `json:"honeypots,omitempty"`
 	GroupID   *string        `json:"group_id,omitempty"`
 	Policy    Policy         `json:"policy"`
 	Seed      int64          `json:"seed,omitempty"`
@@ -95,6 +97,7 @@ type View struct {
 	OnFailure    string         `json:"on_failure,omitempty"` //
 	OnOutage     string         `json:"on_outage,omitempty"`  //
 	Hardening    bool           `json:"hardening"`
+	Honeypots    bool           `json:"honeypots,omitempty"`
 	Status       string         `json:"status"`
 	StopReason   string         `json:"stop_reason"`
 	FailureClass string         `json:"failure_class"`

@@ -47,7 +47,7 @@ func (m *Manager) watch(d *document, sess sandbox.Session) *watch {
 	ctx, cancel := context.WithTimeout(m.ctx, watchTimeout)
 	defer cancel()
 	w, err := m.opt.Witness(ctx, WatchRequest{
-		Session: sess, Paths: d.Task.HiddenPaths,
+		Session: sess, Paths: slices.Concat(d.Task.HiddenPaths, d.honeypotPaths()),
 		Enforce: d.View.Mode == monitor.Enforce && d.View.Preset != monitor.Observe,
 	})
 	if err != nil {
