@@ -20,6 +20,9 @@ import (
 // buildTail is how much of a failed build's output an error carries, in bytes.
 const buildTail = 2000
 
+// errStopped is what a writer to the daemon gets when it reads no further.
+var errStopped = errors.New("the daemon stopped reading")
+
 // BuildImage builds a Dockerfile with the daemon's own builder, which is there from Engine 20.10 on
 // without any addition, and keeps the image under its Ref.
 //
@@ -31,7 +34,12 @@ func (e *Engine) BuildImage(ctx context.Context, b sandbox.ImageBuild) (sandbox.
 	temporary := "proctor/building:" + randomHex(8)
 	l := newLoan(b.Env, b.CA)
 	read, write := io.Pipe()
-	go func() { write.CloseWithError(l.context(write, b.Context, b.Dockerfile)) }()
+	sent := make(chan error, 1)
+	go func() {
+		err := l.context(write, b.Context, b.Dockerfile)
+		sent <- err
+		write.CloseWithError(err)
+	}()
 	options := build.ImageBuildOptions{
 		Version: build.BuilderV1, Tags: []string{temporary}, Dockerfile: b.Dockerfile, BuildArgs: l.args(),
 		NoCache: true, Remove: true, ForceRemove: true,
@@ -45,7 +53,10 @@ func (e *Engine) BuildImage(ctx context.Context, b sandbox.ImageBuild) (sandbox.
 	} else {
 		err = buildFault("", err.Error(), e.wrap("build an image", err))
 	}
-	_ = read.CloseWithError(errors.New("the builder stopped reading"))
+	_ = read.CloseWithError(errStopped)
+	if fault := <-sent; fault != nil && !errors.Is(fault, errStopped) {
+		err = fault // the cause; what the client makes of it looks like a daemon that is gone
+	}
 	defer e.forget(ctx, temporary)
 	if err != nil {
 		return sandbox.Image{}, err

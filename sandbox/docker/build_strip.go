@@ -14,6 +14,8 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+
+	"proctor/sandbox"
 )
 
 // strip gives an image under ref that is from without what the build was lent: no layer holds the
@@ -38,14 +40,22 @@ func (e *Engine) strip(ctx context.Context, from, ref string, l *loan) error {
 		return err
 	}
 	read, write := io.Pipe()
-	go func() { write.CloseWithError(s.pack(write, ref)) }()
+	packed := make(chan error, 1)
+	go func() {
+		err := s.pack(write, ref)
+		packed <- err
+		write.CloseWithError(err)
+	}()
 	loaded, err := e.cli.ImageLoad(ctx, read)
-	_ = read.CloseWithError(errors.New("the daemon stopped reading"))
-	if err != nil {
-		return err
+	if err == nil {
+		err = loadResult(loaded.Body)
+		_ = loaded.Body.Close()
 	}
-	defer loaded.Body.Close()
-	return loadResult(loaded.Body)
+	_ = read.CloseWithError(errStopped)
+	if fault := <-packed; fault != nil && !errors.Is(fault, errStopped) {
+		return fault
+	}
+	return err
 }
 
 // loadResult reads what the daemon says of a load.
@@ -348,7 +358,7 @@ func (s *stripper) config(name string, ids []string, dropped []bool) ([]byte, er
 	}
 	for name, value := range s.loan.env {
 		if len(value) >= 8 && !known[name] && strings.Contains(string(out), value) {
-			return nil, fmt.Errorf("the image's configuration names the value of %s: take it out of the Dockerfile's ENV or LABEL", name)
+			return nil, fmt.Errorf("%w: its settings or history hold the value of %s: take it out of the Dockerfile", sandbox.ErrBuild, name)
 		}
 	}
 	return out, nil
