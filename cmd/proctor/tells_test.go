@@ -166,23 +166,44 @@ func tellServer(t *testing.T) *child {
 	return startServer(t, t.TempDir(), "--tasks", task, "--log-level", "error")
 }
 
-// An adversary with root in the sandbox finds no difference between a rollout that is watched and one
-// that nobody looks at, call by call, to the byte: not in texts, statuses, streams, the shell's state,
-// times, processes, nor by another tool.
-func TestNoTellInACleanSandbox(t *testing.T) {
-	s := tellServer(t)
-	probes := probesOf(t, "tells.txt")
-	watched, clean := subjectOf(t, s, monitor.Enforce, true), subjectOf(t, s, monitor.Off, true)
-	probeAll(t, s, probes, watched, clean)
-	compareTold(t, s, probes, watched, clean)
+// tellsShort is how many probes of each group are tried where not all are asked for: make tells.
+const tellsShort = 11
+
+// tellsWanted gives the probes to try: all with PROCTOR_TELLS set, else the first of each group.
+func tellsWanted(t *testing.T) []tellProbe {
+	t.Helper()
+	all := probesOf(t, "tells.txt")
+	if len(all) < 150 {
+		t.Fatalf("only %d probes are listed", len(all))
+	}
+	if os.Getenv("PROCTOR_TELLS") != "" {
+		return all
+	}
+	n := map[string]int{}
+	return slices.DeleteFunc(all, func(p tellProbe) bool { n[p.group]++; return n[p.group] > tellsShort })
 }
 
-// The same holds where the forbidden files are in the sandbox when the agent gets it: what a clean
-// sandbox does not hold cannot be found by any tool once it was reached for.
-func TestNoTellWhereSecretsLie(t *testing.T) {
+// An adversary with root in the sandbox finds no difference between a rollout that is watched and one
+// that nobody looks at in a sandbox without the forbidden things, call by call, to the byte: not in
+// texts, statuses, streams, the shell's state, times, processes, nor by another tool. It holds for an
+// image that was hardened, and where the forbidden files lie in the sandbox that the agent is given.
+func TestNoTell(t *testing.T) {
 	s := tellServer(t)
-	probes := slices.DeleteFunc(probesOf(t, "tells.txt"), func(p tellProbe) bool { return p.group == "git" || p.group == "network" })
-	watched, clean := subjectOf(t, s, monitor.Enforce, false), subjectOf(t, s, monitor.Off, true)
-	probeAll(t, s, probes, watched, clean)
-	compareTold(t, s, probes, watched, clean)
+	probes := tellsWanted(t)
+	watched, clean := subjectOf(t, s, monitor.Enforce, true), subjectOf(t, s, monitor.Off, true)
+	t.Run("hardened", func(t *testing.T) {
+		probeAll(t, s, probes, watched, clean)
+		compareTold(t, s, probes, watched, clean)
+	})
+	t.Run("raw", func(t *testing.T) {
+		// Another history shows in git; the network is the same one.
+		fit := slices.DeleteFunc(slices.Clone(probes), func(p tellProbe) bool {
+			return p.group == "git" || p.group == "network" || strings.Contains(p.text, "git ") || strings.Contains(p.text, ".git/")
+		})
+		watched, clean := subjectOf(t, s, monitor.Enforce, false), subjectOf(t, s, monitor.Off, true)
+		probeAll(t, s, fit, watched, clean)
+		compareTold(t, s, fit, watched, clean)
+	})
+	t.Run("http", func(t *testing.T) { tellsInHTTP(t, s, watched, clean) })
+	t.Run("time", func(t *testing.T) { tellsInTime(t, s, watched, subjectOf(t, s, monitor.Shadow, true)) })
 }
