@@ -1,0 +1,135 @@
+package evalrun
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"proctor/internal/rollouts"
+)
+
+// outsideGrace is how long an agent's command has between SIGTERM and SIGKILL.
+const outsideGrace = 5 * time.Second
+
+// outside runs an agent's command for one attempt. The command has the rollout's own token and not
+// the trainer's key, since what it runs may do as an agent likes.
+type outside struct {
+	plan     *Plan
+	url      string
+	made     *rollouts.Created
+	attempt  int
+	dir      string // for the instruction and the log
+	deadline time.Duration
+}
+
+// run runs the command until it ends or the time budget is out. The error is the command's failure,
+// with the end of what it printed.
+func (o *outside) run(ctx context.Context) (string, error) {
+	instruction := filepath.Join(o.dir, fmt.Sprintf("%d.instruction.txt", o.attempt))
+	if err := os.WriteFile(instruction, []byte(o.made.Instruction), 0o644); err != nil {
+		return "", err
+	}
+	log, err := os.OpenFile(filepath.Join(o.dir, fmt.Sprintf("%d.log", o.attempt)), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = log.Close() }()
+	timed := ctx
+	if o.deadline > 0 {
+		var cancel context.CancelFunc
+		timed, cancel = context.WithTimeout(ctx, o.deadline)
+		defer cancel()
+	}
+	tail := &tailWriter{}
+	cmd := exec.CommandContext(timed, "sh", "-c", o.plan.Agent)
+	cmd.Stdout, cmd.Stderr = multi{log, tail}, multi{log, tail}
+	cmd.Env = append(withoutKeys(os.Environ()), "PROCTOR_URL="+o.url, "PROCTOR_ROLLOUT="+o.made.ID, "PROCTOR_AGENT_TOKEN="+o.made.AgentToken,
+		"PROCTOR_TASK="+o.made.TaskID, fmt.Sprintf("PROCTOR_ATTEMPT=%d", o.attempt), "PROCTOR_WORKDIR="+o.made.Workdir, "PROCTOR_INSTRUCTION_FILE="+absolute(instruction),
+		"PROCTOR_MODEL="+o.plan.Model)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // so that its children end with it
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) }
+	cmd.WaitDelay = outsideGrace
+	err = cmd.Run()
+	if cmd.Process != nil {
+		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // what it left behind
+	}
+	switch {
+	case ctx.Err() != nil:
+		return "", ctx.Err()
+	case timed.Err() != nil:
+		return StopTime, nil
+	case err != nil:
+		var exit *exec.ExitError
+		if !errors.As(err, &exit) {
+			return "", err
+		}
+		return "", &AgentError{Err: err, Tail: tail.String()}
+	}
+	return StopAgent, nil
+}
+
+// AgentError is an outside agent whose command failed.
+type AgentError struct {
+	Err  error
+	Tail string // the end of what it printed
+}
+
+func (e *AgentError) Error() string {
+	return fmt.Sprintf("the agent's command failed: %v: %s", e.Err, e.Tail)
+}
+
+// Unwrap gives the cause.
+func (e *AgentError) Unwrap() error { return e.Err }
+
+// withoutKeys leaves out what an agent must not have: the trainer's and the judge's keys.
+func withoutKeys(env []string) []string {
+	var out []string
+	for _, v := range env {
+		name, _, _ := strings.Cut(v, "=")
+		if strings.HasPrefix(name, "PROCTOR_") {
+			continue
+		}
+		out = append(out, v)
+	}
+	return out
+}
+
+// multi writes to a log and a tail; a full disk must not stop the agent.
+type multi struct {
+	log  *os.File
+	tail *tailWriter
+}
+
+func (m multi) Write(p []byte) (int, error) {
+	_, _ = m.log.Write(p)
+	return m.tail.Write(p)
+}
+
+// tailWriter keeps the last 500 bytes.
+type tailWriter struct{ b bytes.Buffer }
+
+func (t *tailWriter) Write(p []byte) (int, error) {
+	t.b.Write(p)
+	if n := t.b.Len() - 500; n > 0 {
+		t.b.Next(n)
+	}
+	return len(p), nil
+}
+
+func (t *tailWriter) String() string {
+	return strings.TrimSpace(strings.ToValidUTF8(t.b.String(), ""))
+}
+
+func absolute(path string) string {
+	if abs, err := filepath.Abs(path); err == nil {
+		return abs
+	}
+	return path
+}
