@@ -3,7 +3,7 @@ GO      ?= go
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 LDFLAGS  = -s -w -X main.version=$(VERSION)
 
-.PHONY: help run test build docker image lint eval bench fuzz chaos grading-swebench
+.PHONY: help run test build docker image lint eval bench fuzz chaos swebench grading-swebench
 .DEFAULT_GOAL := help
 
 help: ## this list
@@ -39,6 +39,9 @@ fuzz: ## every fuzzer for a while (FUZZTIME, 10s each)
 
 chaos: build image ## fault injection: servers and sandboxes killed at any moment
 	PROCTOR_REQUIRE_DOCKER=1 PROCTOR_CHAOS=1 $(GO) test -count=1 -run Chaos ./...
+
+swebench: build image ## ten real instances from rows, bundles and packages to grades; ten minutes (PROCTOR_SWEBENCH names their folder)
+	PROCTOR_REQUIRE_DOCKER=1 PROCTOR_SWEBENCH_ALL=1 $(GO) test -count=1 -v -timeout 60m -run TestSWEBenchValidates ./cmd/proctor
 
 grading-swebench: ## log parsers and reports held to the swebench package, fetched for it
 	@docker/grading-swebench.sh

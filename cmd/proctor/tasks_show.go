@@ -100,7 +100,7 @@ func oneTask(stderr io.Writer, path, id string, loaded []*tasks.Task, problems [
 		return nil, err
 	}
 	if id != "" || len(loaded) != 1 {
-		return nil, usage(fmt.Errorf("%s holds %s; name one with --id: %s", path, plural(len(loaded), "task"), strings.Join(ids, ", ")))
+		return nil, usage(fmt.Errorf("%s holds %s; name one of their folders, or one with --id: %s", path, plural(len(loaded), "task"), strings.Join(ids, ", ")))
 	}
 	return loaded[0], nil
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"runtime"
 	"slices"
@@ -34,7 +35,7 @@ func newTasksValidate() *cobra.Command {
 empty patch, each -k times, in fresh sandboxes. A task that a run of its own kind contradicts is flaky.
 
 Exit status: 0 every task holds, 1 one does not, 2 a task file is wrong, 3 the machine failed.`,
-		Example: "  proctor tasks validate testdata/tasks\n  proctor tasks validate -k 5 --json tasks/ | jq '.[] | select(.ok | not)'",
+		Example: "  proctor tasks validate testdata/tasks\n  proctor tasks validate rows.jsonl -j 4 --id psf__requests-6028\n  proctor tasks validate -k 5 --json tasks/ | jq '.[] | select(.ok | not)'",
 		Args:    cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if runs < 1 || parallel < 1 {
@@ -136,13 +137,35 @@ func printValidations(w io.Writer, found []grading.Validation, asJSON bool) erro
 			orNone(v.Gold.Outcome), v.Gold.Runs, orNone(v.Empty.Outcome), v.Empty.Runs, len(v.Leaks), float64(v.DurationMS)/1000); err != nil {
 			return err
 		}
-		for _, leak := range v.Leaks {
-			if _, err := fmt.Fprintf(w, "        leak %-10s %s\n", leak.Kind, leak.String()); err != nil {
-				return err
-			}
+		if err := printLeaks(w, v.Leaks); err != nil {
+			return err
 		}
 		for _, problem := range v.Problems {
 			if _, err := fmt.Fprintf(w, "        %s\n", strings.ReplaceAll(problem, "\n", "\n        ")); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// leaksShown is how many leaks of one kind are listed: a project has a hundred later tags.
+const leaksShown = 4
+
+// printLeaks lists the first leaks of each kind, and how many more there are.
+func printLeaks(w io.Writer, leaks []tasks.Leak) error {
+	seen := map[string]int{}
+	for _, leak := range leaks {
+		if seen[leak.Kind]++; seen[leak.Kind] > leaksShown {
+			continue
+		}
+		if _, err := fmt.Fprintf(w, "        leak %-10s %s\n", leak.Kind, leak.String()); err != nil {
+			return err
+		}
+	}
+	for _, kind := range slices.Sorted(maps.Keys(seen)) {
+		if more := seen[kind] - leaksShown; more > 0 {
+			if _, err := fmt.Fprintf(w, "        leak %-10s and %d more; --json lists them\n", kind, more); err != nil {
 				return err
 			}
 		}
