@@ -25,6 +25,7 @@ import (
 // replayOptions are the flags of replay.
 type replayOptions struct {
 	trajectory, task, image, workdir, mode string
+	found                                  string // data folder of a server on this machine
 	tolerate                               []string
 	local, asJSON                          bool
 }
@@ -56,6 +57,7 @@ Exit status: 0 the same, 1 something differs or a call could not be made, 2 usag
 			if !cmd.Flags().Lookup("listen").Changed {
 				cfg.Listen = flags.Listen
 			}
+			o.found = cfg.Data
 			if !cmd.Flags().Lookup("data").Changed {
 				cfg.Data = filepath.Join(".proctor", "replay")
 			}
@@ -144,7 +146,7 @@ func (o *replayOptions) play(ctx context.Context, c *client.Client, t *traces.Tr
 // server finds a server, or starts one.
 func (o *replayOptions) server(ctx context.Context, cfg config.Config) (*client.Client, func() error, error) {
 	if os.Getenv("PROCTOR_URL") != "" && !o.local {
-		c, err := client.Find(cfg.Data, os.Getenv)
+		c, err := client.Find(o.found, os.Getenv)
 		if err != nil {
 			return nil, nil, infra(err)
 		}

@@ -21,10 +21,10 @@ import (
 type runOptions struct {
 	plan        evalrun.Plan
 	out         string
+	found       string // data folder of a server on this machine
 	concurrency int
 	local       bool
 	retryFailed bool
-	keep        bool
 	asJSON      bool
 	wall        time.Duration
 	modelWait   time.Duration
@@ -68,6 +68,7 @@ some failed for the endpoint or the machine, or the run could not go on.`,
 					*value = cmd.Flags().Lookup(name).DefValue
 				}
 			}
+			o.found = cfg.Data
 			if !cmd.Flags().Lookup("data").Changed {
 				cfg.Data = filepath.Join(o.out, "server")
 			}
@@ -180,7 +181,7 @@ func runStatus(r *evalrun.Report, problems int) error {
 func (o *runOptions) server(ctx context.Context, errs io.Writer, cfg config.Config) (*client.Client, int, func(bool) error, error) {
 	nothing := func(bool) error { return nil }
 	if os.Getenv("PROCTOR_URL") != "" && !o.local {
-		c, err := client.Find(cfg.Data, os.Getenv)
+		c, err := client.Find(o.found, os.Getenv)
 		if err != nil {
 			return nil, 0, nothing, infra(err)
 		}
