@@ -3,7 +3,7 @@ GO      ?= go
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 LDFLAGS  = -s -w -X main.version=$(VERSION)
 
-.PHONY: help run test build docker image lint eval bench fuzz chaos swebench grading-swebench
+.PHONY: help run test build docker image lint eval bench fuzz chaos interop swebench grading-swebench
 .DEFAULT_GOAL := help
 
 help: ## this list
@@ -45,3 +45,6 @@ swebench: build image ## ten real instances from rows, bundles and packages to g
 
 grading-swebench: ## log parsers and reports held to the swebench package, fetched for it
 	@docker/grading-swebench.sh
+
+interop: ## gateway and exports against the other sides' own Python packages; WITH_LLAMA=1 adds llama.cpp's server
+	@.ci/interop.sh

@@ -456,8 +456,10 @@ func FuzzCapture(f *testing.F) {
 		var a, b trajectory.ModelCall
 		whole.fill(&a)
 		pieces.fill(&b)
-		if fmt.Sprint(a) != fmt.Sprint(b) {
-			t.Errorf("cut in pieces of %d it is read as\n%+v\nand whole as\n%+v", step, b, a)
+		one, err1 := json.Marshal(a)
+		other, err2 := json.Marshal(b)
+		if err1 != nil || err2 != nil || string(one) != string(other) {
+			t.Errorf("cut in pieces of %d it is read as\n%s\nand whole as\n%s", step, other, one)
 		}
 		if len(a.OutputIDs) != len(a.Logprobs) || a.TextOnly != "" && a.OutputIDs != nil {
 			t.Errorf("read %+v", a)

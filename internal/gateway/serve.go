@@ -155,7 +155,9 @@ func (g *Gateway) passError(w http.ResponseWriter, a *ask, c *trajectory.ModelCa
 		body = nil
 	}
 	body = scrub(body, a.target)
-	c.Error = string(body[:min(len(body), 2000)])
+	if c.Error = string(body[:min(len(body), 2000)]); c.Error == "" {
+		c.Error = res.Status
+	}
 	g.append(context.Background(), a, c, "")
 	passHeaders(w, res)
 	if a.front.name() != dialectName(a.target) {

@@ -14,10 +14,11 @@ const Schema = "proctor.trajectory/1"
 
 // document is the part of a record that rules are about.
 type document struct {
-	Schema   string            `json:"schema"`
-	Rollout  *rollout          `json:"rollout"`
-	Calls    []call            `json:"calls"`
-	Segments []json.RawMessage `json:"segments"`
+	Schema   string      `json:"schema"`
+	Rollout  *rollout    `json:"rollout"`
+	Calls    []call      `json:"calls"`
+	Segments []*Segment  `json:"segments"`
+	Guard    []GuardSpan `json:"guard"`
 }
 
 type rollout struct {
@@ -66,6 +67,10 @@ func Check(data []byte) ([]string, error) {
 	for i := range d.Calls {
 		c.call(i+1, &d.Calls[i])
 	}
+	for _, p := range CheckSegments(d.Segments) {
+		c.say("%s", p)
+	}
+	c.guard()
 	return c.problems, nil
 }
 
@@ -107,6 +112,29 @@ func (c *checker) rollout() {
 		c.say("rollout.reward is null with failure_class %s", r.FailureClass)
 	case r.Reward != nil && (*r.Reward < 0 || *r.Reward > 1):
 		c.say("rollout.reward is %v, want 0 to 1", *r.Reward)
+	}
+}
+
+// guard checks that each span is of a call that was not plainly allowed and lies inside its turn.
+func (c *checker) guard() {
+	byID := map[string]*Segment{}
+	for _, s := range c.doc.Segments {
+		if s != nil {
+			byID[s.ID] = s
+		}
+	}
+	for i, g := range c.doc.Guard {
+		if g.Ordinal < 1 || g.Ordinal > len(c.doc.Calls) || c.doc.Calls[g.Ordinal-1].Verdict.Decision != g.Decision {
+			c.say("guard[%d] is of call %d, which has another verdict or is not there", i, g.Ordinal)
+			continue
+		}
+		if g.Joined == "" {
+			continue
+		}
+		s := byID[g.Segment]
+		if s == nil || g.Turn < 0 || g.Turn >= len(s.Turns) || s.Turns[g.Turn].Start != g.Start || s.Turns[g.Turn].End != g.End || g.ObsStart < g.End || g.ObsEnd < g.ObsStart || g.ObsEnd > len(s.Tokens) {
+			c.say("guard[%d] does not span a turn of a segment", i)
+		}
 	}
 }
 

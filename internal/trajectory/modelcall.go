@@ -42,7 +42,7 @@ type ModelCall struct {
 
 	Messages []json.RawMessage `json:"messages"` // as OpenAI chat messages, whatever the client spoke
 	Tools    json.RawMessage   `json:"tools,omitempty"`
-	Output   json.RawMessage   `json:"output"` // the assistant's message
+	Output   json.RawMessage   `json:"output,omitempty"` // the assistant's message; none where the server did not answer
 	Usage    *Usage            `json:"usage,omitempty"`
 
 	// Disconnected says that the client hung up before it had the whole answer.
