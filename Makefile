@@ -3,7 +3,7 @@ GO      ?= go
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 LDFLAGS  = -s -w -X main.version=$(VERSION)
 
-.PHONY: help run test build docker image lint eval bench fuzz chaos interop swebench grading-swebench
+.PHONY: mini help run test build docker image lint eval bench fuzz chaos interop swebench grading-swebench
 .DEFAULT_GOAL := help
 
 help: ## this list
@@ -41,10 +41,14 @@ chaos: build image ## fault injection: servers and sandboxes killed at any momen
 	PROCTOR_REQUIRE_DOCKER=1 PROCTOR_CHAOS=1 $(GO) test -count=1 -run Chaos ./...
 
 swebench: build image ## ten real instances from rows, bundles and packages to grades; ten minutes (PROCTOR_SWEBENCH names their folder)
-	PROCTOR_REQUIRE_DOCKER=1 PROCTOR_SWEBENCH_ALL=1 $(GO) test -count=1 -v -timeout 60m -run TestSWEBenchValidates ./cmd/proctor
+	PROCTOR_REQUIRE_DOCKER=1 PROCTOR_SWEBENCH_ALL=1 $(GO) test -count=1 -v -p 1 -timeout 60m -run "TestSWEBenchValidates|TestDockerPrepareDockerfile" ./cmd/proctor ./tasks
 
 grading-swebench: ## log parsers and reports held to the swebench package, fetched for it
 	@docker/grading-swebench.sh
 
 interop: ## gateway and exports against the other sides' own Python packages; WITH_LLAMA=1 adds llama.cpp's server
 	@.ci/interop.sh
+
+mini: build image ## mini-swe-agent from PyPI on a rollout, unchanged
+	python3 -m venv .cache/mini && .cache/mini/bin/pip install -q mini-swe-agent
+	PROCTOR_REQUIRE_DOCKER=1 PROCTOR_MINI=$(CURDIR)/.cache/mini/bin $(GO) test -count=1 -run MiniSWEAgent ./cmd/proctor

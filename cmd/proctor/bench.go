@@ -16,7 +16,7 @@ func newBench() *cobra.Command {
 		Use:   "bench",
 		Short: "Measure performance ratios side by side in one run",
 	}
-	cmd.AddCommand(newBenchExec(), newBenchGate())
+	cmd.AddCommand(newBenchExec(), newBenchGate(), newBenchRun())
 	return cmd
 }
 

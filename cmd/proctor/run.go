@@ -105,6 +105,7 @@ func (o *runOptions) flags(cmd *cobra.Command) {
 	f.DurationVar(&o.modelWait, "model-timeout", 10*time.Minute, "longest wait for one reply")
 	f.IntVar(&o.modelTries, "model-tries", 6, "how often a request is sent before the attempt fails")
 	f.BoolVar(&o.retryFailed, "retry-failed", false, "make attempts again that ended without a reward")
+	f.BoolVar(&p.NoGrade, "no-grade", false, "record attempts, and grade none")
 	f.BoolVar(&o.local, "local", false, "start a server in this process even where PROCTOR_URL is set")
 	f.BoolVar(&o.asJSON, "json", false, "print one JSON document")
 }
@@ -164,7 +165,7 @@ func runError(err error) error {
 // runStatus fails where attempts have no reward, or tasks could not be read.
 func runStatus(r *evalrun.Report, problems int) error {
 	lost := r.Failures[evalrun.FailEndpoint] + r.Failures["infra"]
-	others := r.Done - r.Graded - lost
+	others := r.Done - r.Graded - lost - r.Failures[evalrun.Ungraded]
 	switch {
 	case lost > 0:
 		return infra(fmt.Errorf("%d of %d attempts have no reward, %d of them for the endpoint or the machine; --retry-failed makes them again", r.Done-r.Graded, r.Attempts, lost))

@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -96,11 +95,23 @@ func (a *attempt) work(ctx context.Context) error {
 	if a.res.Stop, err = a.play(ctx, made); err != nil {
 		return err
 	}
+	if p.NoGrade {
+		return a.ungraded(ctx, made.ID)
+	}
 	a.run.say(Progress{Task: a.task, Attempt: a.k, Event: "grading", Turn: a.res.Turns})
 	if _, err := srv.grade(ctx, made.ID); err != nil {
 		return fmt.Errorf("grade: %w", err)
 	}
 	return a.keep(ctx, made.ID)
+}
+
+// ungraded keeps the record of an attempt that is not to be graded, and frees its sandbox.
+func (a *attempt) ungraded(ctx context.Context, id string) error {
+	if err := a.keep(ctx, id); err != nil {
+		return err
+	}
+	a.res.Reward, a.res.FailureClass = nil, Ungraded
+	return a.run.server.again(ctx, func() error { return a.run.server.Delete(ctx, id) })
 }
 
 // policy names who attempts, in the server's records.
@@ -167,8 +178,7 @@ func (a *attempt) failed(ctx context.Context, err error) {
 		if kerr := a.keep(ctx, r.RolloutID); kerr != nil {
 			err = errors.Join(err, kerr)
 		}
-		derr := a.run.server.Do(ctx, "DELETE", "/v1/rollouts/"+url.PathEscape(r.RolloutID), "", nil, nil)
-		if derr != nil {
+		if derr := a.run.server.Delete(ctx, r.RolloutID); derr != nil {
 			err = errors.Join(err, fmt.Errorf("delete the rollout: %w", derr))
 		}
 	}

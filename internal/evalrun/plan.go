@@ -34,6 +34,7 @@ type Plan struct {
 	Agent       string    `json:"agent,omitempty"`       // command line of an outside agent, in place of a model
 	Mode        string    `json:"mode,omitempty"`        // the rollouts': enforce, shadow, off
 	Preset      string    `json:"preset,omitempty"`
+	NoGrade     bool      `json:"no_grade,omitempty"` // attempts are recorded and end without a reward
 	Budget      Budget    `json:"budget"`
 	Prices      Prices    `json:"prices"`
 	CreatedAt   time.Time `json:"created_at"`

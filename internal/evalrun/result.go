@@ -25,6 +25,7 @@ const (
 const (
 	FailEndpoint = "endpoint" // the model's endpoint: down, slow, malformed or refusing
 	FailAgent    = "agent"    // the outside agent's command failed
+	Ungraded     = "ungraded" // no failure: the plan asks for no grades
 )
 
 // Result is how an attempt ended. Reward is nil where there is none to give.
