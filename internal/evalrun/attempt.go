@@ -63,11 +63,14 @@ func (a *attempt) key() string {
 
 // do makes the attempt. The error is ctx's, or of the run folder; all else is in the result.
 func (a *attempt) do(ctx context.Context) error {
-	a.res = &Result{TaskID: a.task, Attempt: a.k, Try: a.try, StartedAt: time.Now().UTC()}
 	began := time.Now()
 	if err := os.MkdirAll(AttemptDir(a.run.Dir, a.task), 0o755); err != nil {
 		return err
 	}
+	if err := a.abandon(ctx); err != nil {
+		return err
+	}
+	a.res = &Result{TaskID: a.task, Attempt: a.k, Try: a.try, StartedAt: time.Now().UTC()}
 	err := a.work(ctx)
 	if ctx.Err() != nil {
 		return ctx.Err()
@@ -114,6 +117,48 @@ func (a *attempt) ungraded(ctx context.Context, id string) error {
 	return a.run.server.again(ctx, func() error { return a.run.server.Delete(ctx, id) })
 }
 
+// start is a line of an outside agent's list of starts.
+type start struct {
+	Rollout string `json:"rollout"`
+}
+
+// starts names the file that lists the rollouts on which an outside agent was started.
+func (a *attempt) starts() string {
+	return filepath.Join(AttemptDir(a.run.Dir, a.task), fmt.Sprintf("%d.starts.jsonl", a.k))
+}
+
+// abandon lets go of rollouts on which an outside agent was started and that came to no good end. Unlike
+// our own loop it cannot be taken up where it stood, so that it starts anew on a rollout of its own.
+func (a *attempt) abandon(ctx context.Context) error {
+	if a.run.plan.Agent == "" {
+		return nil
+	}
+	var ids []string
+	log, err := openLog(a.starts(), func(line []byte) error {
+		var s start
+		err := json.Unmarshal(line, &s)
+		ids = append(ids, s.Rollout)
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("the attempt's starts: %w", err)
+	}
+	a.try = len(ids)
+	if len(ids) > 0 {
+		_ = a.run.server.Delete(ctx, ids[len(ids)-1]) // its lease ends it in any case
+	}
+	return log.Close()
+}
+
+// started notes that an outside agent is about to start on a rollout.
+func (a *attempt) started(rollout string) error {
+	log, err := openLog(a.starts(), func([]byte) error { return nil })
+	if err != nil {
+		return err
+	}
+	return errors.Join(log.Append(start{rollout}), log.Close())
+}
+
 // policy names who attempts, in the server's records.
 func (p *Plan) policy() string {
 	if p.Agent != "" {
@@ -126,6 +171,9 @@ func (p *Plan) policy() string {
 func (a *attempt) play(ctx context.Context, made *rollouts.Created) (string, error) {
 	p := &a.run.plan
 	if p.Agent != "" {
+		if err := a.started(made.ID); err != nil {
+			return "", err
+		}
 		o := &outside{plan: p, url: a.run.server.URL, made: made, attempt: a.k, dir: AttemptDir(a.run.Dir, a.task), deadline: time.Duration(p.Budget.Seconds * float64(time.Second))}
 		return o.run(ctx)
 	}

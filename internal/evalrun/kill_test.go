@@ -99,6 +99,46 @@ func TestKill(t *testing.T) {
 	}
 }
 
+// An outside agent whose run was killed starts anew, on a rollout of its own, and none is left behind.
+func TestKillOutside(t *testing.T) {
+	c, dir := newServer(t, "good"), t.TempDir()
+	gate := filepath.Join(dir, "gate")
+	const agent = `curl -sSf "$PROCTOR_URL/v1/rollouts/$PROCTOR_ROLLOUT/calls" -H "Authorization: Bearer $PROCTOR_AGENT_TOKEN" -d '{"name": "bash", "arguments": {"command": "echo hi"}}' >/dev/null
+[ -e GATE ] || sleep 60`
+	p := Plan{Tasks: []string{"good"}, N: 1, Protocol: Auto, Agent: strings.ReplaceAll(agent, "GATE", gate)}
+	plan, err := json.Marshal(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := filepath.Join(dir, "run")
+	cmd := exec.Command(os.Args[0], "-test.run=^TestChildRun$")
+	cmd.Env = append(os.Environ(), "EVALRUN_CHILD="+out, "EVALRUN_SERVER="+c.URL, "EVALRUN_PLAN="+string(plan))
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
+		if views := allRollouts(t, c); len(views) == 1 && views[0].Calls == 1 {
+			break
+		}
+	}
+	if err := cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = cmd.Wait() // it was killed
+	if err := os.WriteFile(gate, nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	res := mustRun(t, &Runner{Dir: out, Client: c, Patience: time.Second}, p).Results[0]
+	if res.Reward == nil || res.Try != 1 || commands(t, c, res.RolloutID) != "echo hi" {
+		t.Errorf("%+v", res)
+	}
+	for _, v := range allRollouts(t, c) {
+		if v.ID != res.RolloutID && v.Status != "deleted" {
+			t.Errorf("%s is left %s", v.ID, v.Status)
+		}
+	}
+}
+
 // A line that a crash cut short is taken away, wherever it was cut.
 func TestCutJournal(t *testing.T) {
 	line := func(k int) string { return fmt.Sprintf(`{"task_id":"a","attempt":%d,"reward":1}`, k) + "\n" }

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"syscall"
 	"time"
@@ -53,7 +54,11 @@ func (o *outside) run(ctx context.Context) (string, error) {
 	cmd.Env = append(withoutKeys(os.Environ()), "PROCTOR_URL="+o.url, "PROCTOR_ROLLOUT="+o.made.ID, "PROCTOR_AGENT_TOKEN="+o.made.AgentToken,
 		"PROCTOR_TASK="+o.made.TaskID, fmt.Sprintf("PROCTOR_ATTEMPT=%d", o.attempt), "PROCTOR_WORKDIR="+o.made.Workdir, "PROCTOR_INSTRUCTION_FILE="+absolute(instruction),
 		"PROCTOR_MODEL="+o.plan.Model)
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // so that its children end with it
+	// A group of its own, so that its children end with it; and it ends with us, so that a run which goes
+	// on never meets an agent of the last sitting. The kernel means the thread that starts it.
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) }
 	cmd.WaitDelay = outsideGrace
 	err = cmd.Run()
