@@ -70,6 +70,7 @@ func (o *outside) run(ctx context.Context) (string, error) {
 		return "", ctx.Err()
 	case timed.Err() != nil:
 		return StopTime, nil
+	case errors.Is(err, exec.ErrWaitDelay): // it ended well, and left a child that held its output open
 	case err != nil:
 		var exit *exec.ExitError
 		if !errors.As(err, &exit) {

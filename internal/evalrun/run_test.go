@@ -215,7 +215,7 @@ func TestTooLong(t *testing.T) {
 }
 
 func TestOutsideAgents(t *testing.T) {
-	t.Setenv("PROCTOR_API_KEY", "secret")
+	t.Setenv("PROCTOR_API_KEY", "secret") // so that its subtests run one by one
 	const speak = `curl -sSf "$PROCTOR_URL/v1/rollouts/$PROCTOR_ROLLOUT/calls" -H "Authorization: Bearer $PROCTOR_AGENT_TOKEN" -d '{"call_id": "1", "name": "bash", "arguments": {"command": "echo hi"}}' || exit 9
 [ "$(cat "$PROCTOR_INSTRUCTION_FILE")" = "Fix good." ] && [ "$PROCTOR_TASK.$PROCTOR_ATTEMPT" = good.1 ] && [ -z "$PROCTOR_API_KEY" ] || { env; exit 8; }`
 	for name, c := range map[string]struct{ command, stop, class string }{
@@ -226,7 +226,6 @@ func TestOutsideAgents(t *testing.T) {
 		"leaves a child": {"(sleep 100 &) ; exit 0", StopAgent, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			srv, dir := newServer(t, "good"), t.TempDir()
 			p := Plan{Tasks: []string{"good"}, N: 1, Protocol: Auto, Agent: c.command, Budget: Budget{Seconds: 2}}
 			began := time.Now()
@@ -241,6 +240,30 @@ func TestOutsideAgents(t *testing.T) {
 				t.Errorf("it took %v", d)
 			}
 		})
+	}
+}
+
+// A talk whose summary was the last thing on disk goes on with a question, not with a nudge.
+func TestResumeAfterSummary(t *testing.T) {
+	c, m, dir := newServer(t, "good"), model(t, modeltest.Script("echo one")), t.TempDir()
+	r := newRunner(dir, c, m.URL)
+	p, err := openPlan(dir, planFor(m.URL, "good"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.MkdirAll(AttemptDir(dir, "good"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	const before = `{"kind":"reply","turn":1,"message":{"role":"assistant","content":"hm"}}
+{"kind":"summary","turn":1,"message":{"role":"user","content":"SUMMARY"}}
+`
+	if err := os.WriteFile(filepath.Join(AttemptDir(dir, "good"), "1.jsonl"), []byte(before), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p.ID, p.CreatedAt = "", time.Time{}
+	mustRun(t, r, p)
+	if got := m.Requests()[0]; len(got.Messages) != 3 || got.Last() != "SUMMARY" {
+		t.Errorf("%+v", got.Messages)
 	}
 }
 

@@ -109,7 +109,8 @@ func (t *talk) prompt() []openai.ChatCompletionMessage {
 	return append(t.head(t.protocol), t.messages...)
 }
 
-// pending gives the calls of the last reply that were not answered yet, and how many were.
+// pending gives the calls of the last reply that were not answered yet, and how many messages followed
+// it. After a summary there is no such reply.
 func (t *talk) pending() (calls []modelCall, answered int) {
 	for i := len(t.messages) - 1; i >= 0; i-- {
 		m := &t.messages[i]
@@ -119,7 +120,7 @@ func (t *talk) pending() (calls []modelCall, answered int) {
 		}
 		answered++
 	}
-	return nil, 0
+	return nil, answered
 }
 
 // shorten cuts the answers of the older half to their beginnings.

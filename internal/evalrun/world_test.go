@@ -52,7 +52,7 @@ func (stubLab) Grade(_ context.Context, job rollouts.GradeJob) (tasks.Grade, err
 // newServer serves the real HTTP surface over a fake engine.
 func newServer(t *testing.T, ids ...string) *client.Client {
 	t.Helper()
-	st, err := store.Open(t.Context(), t.TempDir(), store.Options{})
+	st, err := store.Open(context.Background(), t.TempDir(), store.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -25,7 +25,7 @@ func Diff(recorded, shown string) string {
 		out = append(out, " "+a[start-1])
 	}
 	out = append(out, middle(a[start:len(a)-end], b[start:len(b)-end])...)
-	if end > 0 {
+	if end > 0 && (end > 1 || a[len(a)-1] != "") { // the end of the last line says nothing
 		out = append(out, " "+a[len(a)-end])
 	}
 	return strings.Join(out, "\n") + "\n"

@@ -22,7 +22,7 @@ type Mask struct {
 func masks() map[string][]Mask {
 	m := func(name, pattern, with string) Mask { return Mask{name, regexp.MustCompile(pattern), with} }
 	return map[string][]Mask{
-		"timings": {m("timings", `\b\d+(?:\.\d+)?\s?(?:s|ms|us|µs|ns|sec|secs|seconds?|minutes?)\b`, "<time>"), m("timings", `\b\d+m\d+\.\d+s\b`, "<time>"),
+		"timings": {m("timings", `\b\d+m\d+\.\d+s\b`, "<time>"), m("timings", `\b\d+(?:\.\d+)?\s?(?:s|ms|us|µs|ns|sec|secs|seconds?|minutes?)\b`, "<time>"),
 			m("timings", `\b\d\d:\d\d:\d\d(?:[.,]\d+)?`, "<time>"), m("timings", `\b\d{4}-\d\d-\d\d\b`, "<date>"),
 			m("timings", `\b(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)\s+\d{1,2}\s+(?:\d\d:\d\d|\d{4})`, "<date>")},
 		"pids":      {m("pids", `\bpid[ =:]*\d+`, "pid <n>"), m("pids", `\[\d+\] \d+`, "[<n>] <n>"), m("pids", `(?m)^(\S+\s+)\d+(\s+\d+\.\d)`, "$1<n>$2")},

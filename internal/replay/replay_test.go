@@ -16,6 +16,7 @@ func TestDiff(t *testing.T) {
 	for _, c := range []struct{ a, b, want string }{
 		{"x", "x", ""},
 		{"x", "y", "-x\n+y\n"},
+		{"x\n", "y\n", "-x\n+y\n"},
 		{"a\nb\nc\nd", "a\nb\nX\nd", " b\n-c\n+X\n d\n"},
 		{"a\nb\nc", "a\nc", " a\n-b\n c\n"},
 		{"a", "a\nb", " a\n+b\n"},

@@ -62,7 +62,7 @@ var documents = map[string]struct {
 		{"role": "tool", "tool_call_id": "c1", "content": "a.py"},
 		{"role": "assistant", "content": "` + "Run\\n```bash\\nrm -rf /\\n```\\nyourself." + `"}]}`, "bash ls -> a.py"},
 	"openai, messages as text": {OpenAI, `{"instance_id": "i", "messages": "[{\"role\": \"assistant\", \"content\": \"<function=bash>\\n<parameter=command>ls</parameter>\\n</function>\"}, {\"role\": \"user\", \"content\": \"a.py\"}]"}`, "bash ls -> a.py"},
-	"openai, text": {OpenAI, `[{"role": "user", "content": "Fix it."}, {"role": "assistant", "content": "` + "```bash\\nls\\n```" + `"}, {"role": "user", "content": [{"type": "text", "text": "a.py"}]}]`, "bash ls -> a.py"},
+	"openai, text":             {OpenAI, `[{"role": "user", "content": "Fix it."}, {"role": "assistant", "content": "` + "```bash\\nls\\n```" + `"}, {"role": "user", "content": [{"type": "text", "text": "a.py"}]}]`, "bash ls -> a.py"},
 	"openai, response items": {OpenAI, `[{"type": "message", "role": "user", "content": "Fix it."}, {"type": "function_call", "call_id": "c1", "name": "shell", "arguments": "{\"command\": [\"bash\", \"-lc\", \"ls\"]}"},
 		{"type": "function_call_output", "call_id": "c1", "output": "a.py"}]`, "bash ls -> a.py"},
 	"anthropic": {OpenAI, `{"id": "r1", "messages": [{"role": "assistant", "content": [{"type": "tool_use", "id": "t1", "name": "str_replace_based_edit_tool", "input": {"command": "insert", "path": "/w/a", "insert_line": 2, "insert_text": "y"}}]},
