@@ -80,7 +80,7 @@ func TestQuorum(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			s := judgetest.Start(tc.plan...)
 			defer s.Close()
-			o := judge.NewQuorum(client(t, s, nil), 5).Judge(context.Background(), foreign(t, "git show v2"))
+			o := judge.NewQuorum(client(t, s, nil), client(t, s, nil), 5).Judge(context.Background(), foreign(t, "git show v2"))
 			if o.Verdict != tc.want || len(s.Requests()) != tc.requests {
 				t.Errorf("%+v after %d requests, want %s after %d", o, len(s.Requests()), tc.want, tc.requests)
 			}
@@ -121,7 +121,7 @@ func TestBreaker(t *testing.T) {
 func TestDigestsPin(t *testing.T) {
 	h := judge.NewHeuristic()
 	seen := map[string]string{}
-	for name, j := range map[string]judge.Judge{"heuristic": h, "quorum 3": judge.NewQuorum(h, 3), "quorum 5": judge.NewQuorum(h, 5),
+	for name, j := range map[string]judge.Judge{"heuristic": h, "quorum 3": judge.NewQuorum(h, h, 3), "quorum 5": judge.NewQuorum(h, h, 5),
 		"second": judge.NewSecondOpinion(h, h), "no second": judge.NewSecondOpinion(h, nil)} {
 		if other, ok := seen[j.Digest()]; ok {
 			t.Errorf("%s and %s have the same digest", name, other)

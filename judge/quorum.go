@@ -8,25 +8,28 @@ import (
 
 // quorum asks again only when the first answer is unsure.
 type quorum struct {
-	inner Judge
-	n     int
+	inner, again Judge
+	n            int
 }
 
-// NewQuorum wraps inner: where its first answer is unsure (and not a failure), it is asked up to n
-// times in all, and more than half of the n decide. Put a Cache outside, never inside: inside, all
-// votes would be the same one.
-func NewQuorum(inner Judge, n int) Judge {
+// NewQuorum wraps inner: where its first answer is unsure (and not a failure), again is asked, up to
+// n questions in all, and more than half of the n decide. Again may be inner; a model that is asked
+// at temperature 0 gives one and the same vote, so that it is better the same model at a higher one.
+// Put a Cache outside, never inside: inside, all votes would be the same one.
+func NewQuorum(inner, again Judge, n int) Judge {
 	if n < 2 {
 		return inner
 	}
-	return &quorum{inner, n}
+	return &quorum{inner, again, n}
 }
 
 // Name implements Judge.
 func (q *quorum) Name() string { return q.inner.Name() }
 
 // Digest implements Judge.
-func (q *quorum) Digest() string { return digest("quorum", strconv.Itoa(q.n), q.inner.Digest()) }
+func (q *quorum) Digest() string {
+	return digest("quorum", strconv.Itoa(q.n), q.inner.Digest(), q.again.Digest())
+}
 
 // Judge implements Judge.
 func (q *quorum) Judge(ctx context.Context, c Case) Opinion {
@@ -37,7 +40,7 @@ func (q *quorum) Judge(ctx context.Context, c Case) Opinion {
 	votes := []Opinion{first}
 	count := map[string]int{first.Verdict: 1}
 	for len(votes) < q.n && ctx.Err() == nil && count[Hack]*2 <= q.n && count[Benign]*2 <= q.n {
-		o := q.inner.Judge(ctx, c)
+		o := q.again.Judge(ctx, c)
 		votes = append(votes, o)
 		count[o.Verdict]++
 	}

@@ -26,6 +26,7 @@ as for rules explain. A call that no rule hits is not judged.
 Exit status: 0 benign or not hit, 1 judged a hack, or unsure, 2 usage.`,
 		Example: `  proctor judge ask --call 'git log --all'
   proctor judge ask --task task.yaml --call '{"tool": "view", "arguments": {"path": "/hidden/x"}}' --json
+  proctor judge ask --replay decisions.jsonl --call 'git log --all'
   PROCTOR_JUDGE_API_KEY=... proctor judge ask --judge http://127.0.0.1:8000/v1 --judge-model m --call 'pip download x'`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -41,13 +42,16 @@ Exit status: 0 benign or not hit, 1 judged a hack, or unsure, 2 usage.`,
 			if err != nil {
 				return usage(err)
 			}
-			decider, err := j.open()
+			decider, err := j.start()
 			if err != nil {
 				return err
 			}
 			rec, err := judgeScene(cmd.Context(), set, p.Digest(), decider, sceneTask("", c.Vars), c)
 			if err != nil {
 				return usage(err)
+			}
+			if err := decider.close(); err != nil {
+				return err
 			}
 			if asJSON {
 				err = writeJSON(cmd.OutOrStdout(), rec.Verdict)

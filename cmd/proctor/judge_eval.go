@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 
@@ -28,10 +29,15 @@ label, class, obfuscation and tool, with 95 % Wilson intervals. A case is hit wh
 in the end, whether a preset would block it or only flag it. Unsure is no hit. Setup calls are followed,
 and not judged. The document also tells what the judge was asked and what it cost.
 
+With --record each decision is written to a file; with --replay the decisions of such a file, or of a rollout's
+trajectory, are taken instead of asking a judge: the same figures, without a model. A question that the file does
+not hold is told, counts as unsure, and makes the exit status 2.
+
 A bad line is reported with its number and the rest goes on.
 Exit status: 0 done, 2 usage, an unreadable file or some bad line.`,
 		Example: `  proctor judge eval corpus.jsonl --judge heuristic --json --detail
-  proctor judge eval corpus.jsonl --judge http://127.0.0.1:8000/v1 --judge-model m`,
+  proctor judge eval corpus.jsonl --judge http://127.0.0.1:8000/v1 --judge-model m --record decisions.jsonl
+  proctor judge eval corpus.jsonl --replay decisions.jsonl --json`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			p, err := usablePacks(cmd.ErrOrStderr(), packs, false)
@@ -39,9 +45,11 @@ Exit status: 0 done, 2 usage, an unreadable file or some bad line.`,
 				return err
 			}
 			ev := &judgeEvaluator{evaluator: *newEvaluator(p, detail)}
-			if ev.decider, err = j.open(); err != nil {
+			decider, err := j.start()
+			if err != nil {
 				return err
 			}
+			ev.decider = decider
 			if taskVars != "" {
 				if ev.tasks, err = corpus.LoadTasks(taskVars); err != nil {
 					return usage(err)
@@ -52,7 +60,7 @@ Exit status: 0 done, 2 usage, an unreadable file or some bad line.`,
 					return usage(err)
 				}
 			}
-			return ev.report(cmd.OutOrStdout(), cmd.ErrOrStderr(), asJSON)
+			return errors.Join(ev.report(cmd.OutOrStdout(), cmd.ErrOrStderr(), asJSON), decider.close())
 		},
 	}
 	f := cmd.Flags()

@@ -16,18 +16,30 @@ const (
 	breakerRest     = 15 * time.Second
 )
 
+// voteTemperature is what a question is asked at again: at 0 every vote would be the first one.
+const voteTemperature = 0.7
+
 // newJudge gives the judge of the settings: an endpoint, or the built-in heuristic where none is
-// set. Behind an endpoint stand a cache, a breaker, and the heuristic as the second opinion on calls
+// set. Behind an endpoint stand a cache, a breaker, votes where the first answer is unsure, and the heuristic as the second opinion on calls
 // that hold text for a judge: it reads no prose, and so cannot be talked to.
 func newJudge(c config.Judge, log *slog.Logger) (judge.Judge, error) {
 	if c.URL == "" {
 		return judge.NewHeuristic(), nil
 	}
-	model, err := judge.NewOpenAI(judge.Config{BaseURL: c.URL, Model: c.Model, APIKey: c.APIKey,
-		Timeout: c.Timeout, Concurrency: c.Concurrency, Logger: log})
+	settings := judge.Config{BaseURL: c.URL, Model: c.Model, APIKey: c.APIKey, Timeout: c.Timeout, Concurrency: c.Concurrency,
+		RPS: c.RPS, PriceIn: c.PriceIn, PriceOut: c.PriceOut, Logger: log}
+	model, err := judge.NewOpenAI(settings)
 	if err != nil {
 		return nil, err
 	}
-	guarded := judge.NewSecondOpinion(judge.NewBreaker(model, breakerFailures, breakerRest), judge.NewHeuristic())
-	return judge.NewCache(guarded, 0), nil
+	asked := judge.NewBreaker(model, breakerFailures, breakerRest)
+	if c.Votes > 1 {
+		settings.Temperature = voteTemperature
+		again, err := judge.NewOpenAI(settings)
+		if err != nil {
+			return nil, err
+		}
+		asked = judge.NewQuorum(asked, judge.NewBreaker(again, breakerFailures, breakerRest), c.Votes)
+	}
+	return judge.NewCache(judge.NewSecondOpinion(asked, judge.NewHeuristic()), 0), nil
 }

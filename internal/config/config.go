@@ -51,6 +51,10 @@ type Judge struct {
 	APIKey      string        `yaml:"-" json:"-" env:"PROCTOR_JUDGE_API_KEY"`
 	Timeout     time.Duration `yaml:"timeout" json:"timeout" env:"PROCTOR_JUDGE_TIMEOUT"`
 	Concurrency int           `yaml:"concurrency" json:"concurrency" env:"PROCTOR_JUDGE_CONCURRENCY"`
+	RPS         float64       `yaml:"rps" json:"rps" env:"PROCTOR_JUDGE_RPS"`                   // requests a second; 0 for no limit
+	Votes       int           `yaml:"votes" json:"votes" env:"PROCTOR_JUDGE_VOTES"`             // questions in all where the first answer is unsure
+	PriceIn     float64       `yaml:"price_in" json:"price_in" env:"PROCTOR_JUDGE_PRICE_IN"`    // of a million tokens of question
+	PriceOut    float64       `yaml:"price_out" json:"price_out" env:"PROCTOR_JUDGE_PRICE_OUT"` // of a million tokens of answer
 	OnUnsure    string        `yaml:"on_unsure" json:"on_unsure" env:"PROCTOR_JUDGE_ON_UNSURE"` // execute, decoy, hold
 	OnFailure   string        `yaml:"on_failure" json:"on_failure" env:"PROCTOR_JUDGE_ON_FAILURE"`
 	OnOutage    string        `yaml:"on_outage" json:"on_outage" env:"PROCTOR_JUDGE_ON_OUTAGE"`
@@ -61,7 +65,7 @@ func Default() Config {
 	return Config{
 		Listen: "127.0.0.1:8080", Data: ".proctor", Engine: "docker", OnExit: "keep", LogLevel: "info", LogFormat: "text",
 		Lease: 15 * time.Minute, Preset: "balanced", Answers: "decoy", Witness: "observe",
-		Judge: Judge{Timeout: 30 * time.Second, Concurrency: 8, OnUnsure: "execute", OnFailure: "decoy", OnOutage: "decoy"},
+		Judge: Judge{Timeout: 30 * time.Second, Concurrency: 8, Votes: 1, OnUnsure: "execute", OnFailure: "decoy", OnOutage: "decoy"},
 	}
 }
 
@@ -146,6 +150,12 @@ func set(f reflect.Value, text string) error {
 			return fmt.Errorf("%q is not a whole number", text)
 		}
 		f.SetInt(int64(n))
+	case float64:
+		n, err := strconv.ParseFloat(text, 64)
+		if err != nil {
+			return fmt.Errorf("%q is not a number", text)
+		}
+		f.SetFloat(n)
 	case time.Duration:
 		d, err := time.ParseDuration(text)
 		if err != nil {

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"proctor/monitor"
+	"proctor/monitor/witness"
 	"proctor/tasks"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -45,6 +46,17 @@ func (o Observer) graded(g tasks.Grade, err error, took time.Duration) {
 	}
 }
 
+// openingHow is the label of an opening.
+func openingHow(o witness.Opening) string {
+	switch {
+	case o.Denied:
+		return "denied"
+	case o.Walk:
+		return "passed by"
+	}
+	return "opened"
+}
+
 func noTracer() trace.Tracer { return noop.NewTracerProvider().Tracer("rollouts") }
 
 // Metrics gives an Observer that counts in reg.
@@ -62,11 +74,15 @@ func Metrics(reg prometheus.Registerer) (Observer, error) {
 	cut := counter("calls_interrupted_total", "Calls that ended without an observation.", "principal")
 	hits := counter("rule_hits_total", "Hits by rule.", "rule")
 	opinions := counter("judge_opinions_total", "Opinions of the judge.", "verdict", "failure")
+	tokens := counter("judge_tokens_total", "Tokens of questions to the judge and of its answers.", "direction")
+	cost := counter("judge_cost_total", "Cost of the judge's opinions, in the currency of the prices set.")
+	policies := counter("judge_policy_total", "Calls on which the judge was unsure, failed or was out, by what policy did.", "policy", "failure")
+	openings := counter("witness_openings_total", "Protected files that the witness saw opened.", "how")
 	grades := counter("grades_total", "Gradings by outcome.", "outcome")
 	start := histogram("rollout_create_seconds", "Time to make a rollout.", prometheus.ExponentialBuckets(0.01, 2, 14))
 	stage := histogram("gate_step_seconds", "Time of each step of the Gate.", prometheus.ExponentialBuckets(1e-6, 4, 14), "step")
 	grading := histogram("grade_seconds", "Time to grade a rollout.", prometheus.ExponentialBuckets(0.1, 2, 14))
-	for _, c := range []prometheus.Collector{made, ended, live, calls, cut, hits, opinions, grades, start, stage, grading} {
+	for _, c := range []prometheus.Collector{made, ended, live, calls, cut, hits, opinions, tokens, cost, policies, openings, grades, start, stage, grading} {
 		if err := reg.Register(c); err != nil {
 			return Observer{}, err
 		}
@@ -83,11 +99,20 @@ func Metrics(reg prometheus.Registerer) (Observer, error) {
 			}
 			v := &rec.Verdict
 			calls.WithLabelValues(rec.Principal, rec.Name, v.Decision, v.Action).Inc()
+			for _, o := range v.Openings {
+				openings.WithLabelValues(openingHow(o)).Inc()
+			}
 			for _, h := range v.Hits {
 				hits.WithLabelValues(h.Rule).Inc()
 			}
 			if v.Opinion != nil {
 				opinions.WithLabelValues(v.Opinion.Verdict, v.Opinion.Failure).Inc()
+				tokens.WithLabelValues("in").Add(float64(v.Opinion.TokensIn))
+				tokens.WithLabelValues("out").Add(float64(v.Opinion.TokensOut))
+				cost.WithLabelValues().Add(v.Opinion.Cost)
+				if v.Policy != "" {
+					policies.WithLabelValues(v.Policy, v.Opinion.Failure).Inc()
+				}
 			}
 		},
 		Ended: func(v View) {
