@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/url"
 	"os"
 	"path/filepath"
 	"time"
@@ -188,7 +189,7 @@ func (o *runOptions) server(ctx context.Context, errs io.Writer, cfg config.Conf
 		}
 		o.plan.Tasks = cfg.Tasks
 		for _, id := range cfg.Tasks {
-			if err := c.Do(ctx, "GET", "/v1/tasks/"+id, "", nil, nil); err != nil {
+			if err := c.Do(ctx, "GET", "/v1/tasks/"+url.PathEscape(id), "", nil, nil); err != nil {
 				return nil, 0, nothing, answered(fmt.Errorf("task %s of the server at %s: %w", id, c.URL, err))
 			}
 		}

@@ -1,7 +1,9 @@
 package traces
 
 import (
+	"encoding/json"
 	"errors"
+	"reflect"
 	"strings"
 	"testing"
 )
@@ -40,6 +42,26 @@ func FuzzInspect(f *testing.F)      { fuzzFormat(f, Inspect) }
 func FuzzOpenAI(f *testing.F)       { fuzzFormat(f, OpenAI) }
 func FuzzProctor(f *testing.F)      { fuzzFormat(f, Proctor) }
 func FuzzCorpus(f *testing.F)       { fuzzFormat(f, Corpus) }
+
+// FuzzTopLevel holds the cutting of an object to encoding/json: of what is JSON they make the same.
+func FuzzTopLevel(f *testing.F) {
+	for _, c := range documents {
+		f.Add(c.text)
+	}
+	for _, s := range []string{`{}`, ` { "a\"" : [1, {"b": "]"}] , "a\u0062" : -1e3,"" :null} `, `{"a": 1, "a": 2}`, `{"a" 1}`, `{"a": }`, `{"a": 1,}`, `{"a": "\\"}`, `{"a": 1} x`, `null`, `[]`, "{\"\xff\": 1}"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		var want object
+		if json.Unmarshal([]byte(text), &want) != nil || want == nil {
+			return
+		}
+		got, err := cutObject([]byte(text))
+		if err != nil || !reflect.DeepEqual(got, want) {
+			t.Errorf("%q: %q, %v; want %q", text, got, err, want)
+		}
+	})
+}
 
 // FuzzSource holds that no byte of a stream is lost silently: there is a document or a word about it.
 func FuzzSource(f *testing.F) {

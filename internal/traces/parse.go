@@ -91,8 +91,8 @@ func parse(d *Document, data []byte, depth int) ([]*Trace, error) {
 	if bytes.HasPrefix(data, []byte("[")) {
 		return parseList(d, data, depth)
 	}
-	var o object
-	if err := json.Unmarshal(data, &o); err != nil {
+	o, err := topLevel(data)
+	if err != nil {
 		return nil, errors.New(notJSON(data, err))
 	}
 	for _, r := range readers() {
