@@ -95,10 +95,15 @@ func (p *passage) stream(ctx context.Context, res *http.Response) {
 // pump passes pieces on until the last event, which it gives back.
 func (p *passage) pump(body io.Reader, feed func([]byte) int, out func([]byte), raw bool) (rest []byte, err error) {
 	buf := make([]byte, 32<<10)
-	for {
+	for looked := 0; ; {
 		n, err := body.Read(buf)
 		if n > 0 {
-			end := feed(buf[:n])
+			end := n
+			if looked += n; looked <= answerLimit {
+				end = feed(buf[:n])
+			} else {
+				p.cap.spoil("the stream is too long to be recorded")
+			}
 			if raw {
 				out(buf[:end])
 			}

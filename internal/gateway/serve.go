@@ -108,13 +108,16 @@ func (g *Gateway) fly(w http.ResponseWriter, r *http.Request, a *ask, fl *flight
 	defer func() { g.land(a, fl, kept) }()
 	// The upstream request outlives its client, so that a client that gave up too early finds the
 	// answer when it asks again; a stream that is cut off is another matter (pump).
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), linger)
+	ctx, cancel := context.WithCancel(context.WithoutCancel(r.Context()))
 	defer cancel()
 	stop := context.AfterFunc(r.Context(), func() {
 		g.orphaned(fl)
 		if a.stream {
 			cancel()
+			return
 		}
+		late := time.AfterFunc(linger, cancel)
+		context.AfterFunc(ctx, func() { late.Stop() })
 	})
 	defer stop()
 	prompt := g.promptIDs(ctx, a)

@@ -117,14 +117,6 @@ func (s *Segment) clone() *Segment {
 	return &c
 }
 
-// messagesEqual compares two messages by meaning: compact JSON, whatever the order of keys.
-func messagesEqual(a, b json.RawMessage) bool {
-	if string(a) == string(b) {
-		return true
-	}
-	return string(canonical(a)) == string(canonical(b))
-}
-
 // canonical gives JSON with sorted keys and without blanks; what is no JSON stays.
 func canonical(raw json.RawMessage) []byte {
 	var v any

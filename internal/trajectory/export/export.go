@@ -102,14 +102,14 @@ func Write(form string, r *Rollout, blocked trajectory.BlockPolicy, each func(Do
 			return err
 		}
 	}
-	make, ok := map[string]func(func(Document) error) error{
+	write, ok := map[string]func(func(Document) error) error{
 		ATIF: w.atif, OpenAI: w.openai, SWEAgent: w.sweAgent, SWEBench: w.sweBench,
 		Slime: w.slime, Verl: w.verl, Verifiers: w.verifiers, Inspect: w.inspect,
 	}[form]
 	if !ok {
 		return fmt.Errorf("form %.40q is none of %v", form, Forms())
 	}
-	return make(each)
+	return write(each)
 }
 
 // writer writes one rollout.
