@@ -174,6 +174,9 @@ func (c *checker) grader() {
 			c.Fail(field+".to", fmt.Sprintf("%q is not a path below the workdir", f.To), "write it relative to the workdir, without .., or as \".\"")
 		}
 	}
+	for i, k := range g.Keep {
+		c.absolutePath(fmt.Sprintf("grader.keep[%d]", i), k)
+	}
 	c.expected(g)
 }
 

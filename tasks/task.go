@@ -72,6 +72,7 @@ type Grader struct {
 	FilesTo string `json:"files_to,omitempty" yaml:"files_to,omitempty"` // absolute; where Files go instead of Workdir
 	// FromImage are hidden files that the image itself holds: hardening takes them away, and the grader
 	// gets them from the image as it was before.
+	Keep       []string     `json:"keep,omitempty" yaml:"keep,omitempty"` // kind state: absolute paths that stay as the agent left them, though they could steer a verifier
 	FromImage  []ImageFiles `json:"from_image,omitempty" yaml:"from_image,omitempty"`
 	TestPatch  string       `json:"test_patch,omitempty" yaml:"test_patch,omitempty"` // patch beside the task that makes the hidden tests of the start state's files
 	Command    string       `json:"command" yaml:"command"`                           // {report} is replaced by the report's path

@@ -34,16 +34,28 @@ const DefaultTimeout = 600 * time.Second
 // doing gives infra_failure, with a nil reward and the trouble in the notes, and no error; an error
 // says that the task cannot be graded at all (ErrNoGrader, ErrKind).
 func Grade(ctx context.Context, engine sandbox.Engine, subject Subject, session sandbox.Session, opts Options) (tasks.Grade, error) {
-	return run(ctx, engine, subject, opts, func(g *grading) ([]byte, error) { return g.patchOf(ctx, session) })
+	return run(ctx, engine, subject, opts, func(g *grading) (tasks.Grade, error) {
+		if subject.Task.Grader.Kind == "state" {
+			return g.gradeState(ctx, session)
+		}
+		return g.gradePatch(ctx, func() ([]byte, error) { return g.patchOf(ctx, session) })
+	})
 }
 
-// GradePatch grades a patch that came as text: a prediction, or a gold patch.
+// GradePatch grades a patch that came as text: a prediction, or a gold patch. A task whose container's
+// state is the deliverable takes none; an empty one stands there for a container that nobody touched.
 func GradePatch(ctx context.Context, engine sandbox.Engine, subject Subject, patch []byte, opts Options) (tasks.Grade, error) {
-	return run(ctx, engine, subject, opts, func(*grading) ([]byte, error) {
-		if len(patch) > maxPatch {
-			return nil, fmt.Errorf("%w: the patch is over %d bytes", ErrTooBig, maxPatch)
+	if len(patch) > maxPatch && gradable(subject.Task) == nil {
+		return refuse(subject.Task), nil
+	}
+	return run(ctx, engine, subject, opts, func(g *grading) (tasks.Grade, error) {
+		switch {
+		case subject.Task.Grader.Kind != "state":
+			return g.gradePatch(ctx, func() ([]byte, error) { return patch, nil })
+		case len(patch) > 0:
+			return tasks.Grade{Tests: allFailed(subject.Task.Grader)}, fmt.Errorf("%w: the task is graded by the state of its container, which a patch does not give", errPatch)
 		}
-		return patch, nil
+		return g.gradeUntouched(ctx)
 	})
 }
 
@@ -66,18 +78,24 @@ func gradable(task *tasks.Task) error {
 	return nil
 }
 
-func run(ctx context.Context, engine sandbox.Engine, subject Subject, opts Options, patchOf func(*grading) ([]byte, error)) (tasks.Grade, error) {
+func run(ctx context.Context, engine sandbox.Engine, subject Subject, opts Options, grade func(*grading) (tasks.Grade, error)) (tasks.Grade, error) {
 	start := time.Now()
 	if err := gradable(subject.Task); err != nil {
 		return tasks.Grade{}, err
 	}
-	grade, err := attempt(ctx, engine, subject, opts, patchOf)
+	out := tasks.Grade{Tests: allFailed(subject.Task.Grader)}
+	g, err := newGrading(ctx, engine, subject, opts)
+	if err == nil {
+		out, err = grade(g)
+		out.Notes = append(g.notes.lines(), out.Notes...)
+		g.close(ctx)
+	}
 	if err != nil {
 		opts.logger().Error("grading failed", "task", subject.Task.ID, "err", err)
-		grade = blame(grade, err)
+		out = blame(out, err)
 	}
-	grade.DurationMS = time.Since(start).Milliseconds()
-	return grade, nil
+	out.DurationMS = time.Since(start).Milliseconds()
+	return out, nil
 }
 
 // blame settles a grade that an error ended, by whose doing it was.
@@ -101,27 +119,18 @@ func blame(grade tasks.Grade, err error) tasks.Grade {
 
 func reward(r float64) *float64 { return &r }
 
-func attempt(ctx context.Context, engine sandbox.Engine, subject Subject, opts Options, patchOf func(*grading) ([]byte, error)) (grade tasks.Grade, err error) {
-	grade.Tests = allFailed(subject.Task.Grader)
-	g, err := newGrading(ctx, engine, subject, opts)
+// gradePatch grades a patch: made, reviewed, applied, tested.
+func (g *grading) gradePatch(ctx context.Context, patchOf func() ([]byte, error)) (grade tasks.Grade, err error) {
+	grade.Tests = allFailed(g.subject.Task.Grader)
+	if err := g.readBase(ctx); err != nil {
+		return grade, err
+	}
+	patch, err := patchOf()
 	if err != nil {
 		return grade, err
 	}
-	defer g.close(ctx)
-	defer func() { grade.Notes = append(g.notes.lines(), grade.Notes...) }()
-	patch, err := patchOf(g)
-	if err != nil {
-		return grade, err
-	}
-	sum := sha256.Sum256(patch)
-	grade.PatchSHA256 = hex.EncodeToString(sum[:])
-	if opts.Patched != nil {
-		opts.Patched(patch)
-	}
-	if opts.Review != nil && len(patch) > 0 {
-		grade.Review = opts.Review(ctx, patch)
-	}
-	if len(patch) == 0 && !opts.RunEmpty {
+	g.tell(ctx, patch, &grade)
+	if len(patch) == 0 && !g.opts.RunEmpty {
 		grade.Outcome, grade.FailureClass, grade.Reward = tasks.EmptyPatch, sandbox.FailureModel, reward(0)
 		return grade, nil
 	}
@@ -129,14 +138,34 @@ func attempt(ctx context.Context, engine sandbox.Engine, subject Subject, opts O
 		return grade, err
 	}
 	f, paid, err := g.test(ctx)
+	if err == nil && f.outcome == tasks.Resolved && g.opts.Confirm && confirms(g.subject.Task.Grader) {
+		f, err = g.confirm(ctx, patch, f)
+	}
 	if err != nil {
 		return grade, err
 	}
+	g.settle(&grade, f, paid)
+	return grade, nil
+}
+
+// tell gives the patch to those who want to see it before anything is made of it.
+func (g *grading) tell(ctx context.Context, patch []byte, grade *tasks.Grade) {
+	sum := sha256.Sum256(patch)
+	grade.PatchSHA256 = hex.EncodeToString(sum[:])
+	if g.opts.Patched != nil {
+		g.opts.Patched(patch)
+	}
+	if g.opts.Review != nil && len(patch) > 0 {
+		grade.Review = g.opts.Review(ctx, patch)
+	}
+}
+
+// settle makes a finding a grade's.
+func (g *grading) settle(grade *tasks.Grade, f finding, paid float64) {
 	grade.Outcome, grade.FailureClass, grade.Tests, grade.Witnesses = f.outcome, f.failure, f.tests, f.witnesses
 	grade.Notes = append(grade.Notes, f.notes...)
 	grade.Components = components(f)
-	grade.Reward = reward(score(subject.Task.Grader, f, grade.Components, paid))
-	return grade, nil
+	grade.Reward = reward(score(g.subject.Task.Grader, f, grade.Components, paid))
 }
 
 // prepare brings the fresh sandbox to the patched state: patch applied on the host, protected and
@@ -259,19 +288,27 @@ func (g *grading) test(ctx context.Context) (finding, float64, error) {
 	if err != nil {
 		return finding{}, 0, err
 	}
-	s, err := newSentinels(task.Grader, text, g.present)
-	if err != nil {
-		return finding{}, 0, err
+	var s sentinels
+	if task.Grader.Kind == "patch" || task.Grader.FilesTo == "" {
+		if s, err = newSentinels(task.Grader, text, g.present); err != nil {
+			return finding{}, 0, err
+		}
 	}
 	if s.file != "" {
 		if err := push(ctx, g.session, task.Workdir, []member{{name: s.file, mode: "100644", content: s.content}}); err != nil {
 			return finding{}, 0, err
 		}
 	}
-	result, err := runTests(ctx, trial{
-		session: g.session, task: task, sentinels: s,
-		env: []string{"PYTHONDONTWRITEBYTECODE=1", "PYTHONNOUSERSITE=1"},
-	})
+	if g.plant {
+		if err := g.plantIn(ctx, &s, text); err != nil {
+			return finding{}, 0, err
+		}
+	}
+	env := []string{"PYTHONDONTWRITEBYTECODE=1"}
+	if task.Grader.Kind == "patch" {
+		env = append(env, "PYTHONNOUSERSITE=1") // where state is graded, what the user installed may be the work
+	}
+	result, err := runTests(ctx, trial{session: g.session, task: task, sentinels: s, env: env})
 	if err != nil {
 		return finding{}, 0, err
 	}

@@ -29,6 +29,9 @@ type Options struct {
 	Scratch string
 	// RunEmpty runs the tests on an empty patch too, which is otherwise graded without them.
 	RunEmpty bool
+	// Confirm runs the tests of what came out as resolved once more, with must-fail tests planted among the
+	// expected ones, and a third time where the two differ.
+	Confirm bool
 }
 
 func (o Options) logger() *slog.Logger {
@@ -47,6 +50,9 @@ func Patch(ctx context.Context, engine sandbox.Engine, subject Subject, session 
 		return nil, err
 	}
 	defer g.close(ctx)
+	if err := g.readBase(ctx); err != nil {
+		return nil, err
+	}
 	return g.patchOf(ctx, session)
 }
 
@@ -60,10 +66,11 @@ type grading struct {
 	base    string   // tree of the fresh working folder
 	files   listing  // of the fresh working folder
 	present []string // files of the working folder as the tests find it
+	plant   bool     // must-fail tests among the expected ones
 	notes   noteList
 }
 
-// newGrading makes the fresh sandbox and reads its working folder.
+// newGrading makes the fresh sandbox and an empty repository.
 func newGrading(ctx context.Context, engine sandbox.Engine, subject Subject, opts Options) (_ *grading, err error) {
 	g := &grading{engine: engine, subject: subject, opts: opts}
 	defer func() {
@@ -77,11 +84,16 @@ func newGrading(ctx context.Context, engine sandbox.Engine, subject Subject, opt
 	if g.session, err = engine.Create(ctx, graderSpec(subject)); err != nil {
 		return nil, fmt.Errorf("fresh sandbox: %w", err)
 	}
+	return g, nil
+}
+
+// readBase reads the working folder of the fresh sandbox.
+func (g *grading) readBase(ctx context.Context) (err error) {
 	if g.base, err = g.pull(ctx, g.session, "base"); err != nil {
-		return nil, fmt.Errorf("fresh sandbox: %w", err)
+		return fmt.Errorf("fresh sandbox: %w", err)
 	}
 	g.files, err = g.repo.list(ctx, g.base)
-	return g, err
+	return err
 }
 
 // graderSpec is the sandbox of a grading: the task's own limits, and no network.

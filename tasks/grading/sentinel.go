@@ -22,7 +22,8 @@ type sentinels struct {
 	content  []byte
 	mustPass []string // names of test functions, unlike any other
 	mustFail []string
-	addopts  string // PYTEST_ADDOPTS, so that the file is run and its failures are summed up
+	planted  []string // names of must-fail tests in the expected tests' own files
+	addopts  string   // PYTEST_ADDOPTS, so that the file is run and its failures are summed up
 }
 
 // newSentinels makes sentinels for a grader whose command or script, text, runs pytest and reports by
