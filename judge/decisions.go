@@ -27,7 +27,7 @@ func ReadDecisions(r io.Reader) ([]Decision, error) {
 		}
 		at := 1 + bytes.Count(data[:dec.InputOffset()-int64(len(raw))], []byte("\n"))
 		if err != nil {
-			return nil, fmt.Errorf("line %d: %w", 1+bytes.Count(data[:dec.InputOffset()], []byte("\n")), err)
+			return nil, fmt.Errorf("line %d: %w", lineOf(data, dec.InputOffset()), err)
 		}
 		found, err := decisionsOf(raw)
 		if err != nil {
@@ -39,6 +39,13 @@ func ReadDecisions(r io.Reader) ([]Decision, error) {
 		return nil, errors.New("it holds no decision; record some with --record, or export trajectories of judged rollouts")
 	}
 	return out, nil
+}
+
+// lineOf gives the line of the first thing that is not space at or behind an offset, from 1.
+func lineOf(data []byte, offset int64) int {
+	rest := data[offset:]
+	skipped := len(rest) - len(bytes.TrimLeft(rest, " \t\r\n"))
+	return 1 + bytes.Count(data[:offset+int64(skipped)], []byte("\n"))
 }
 
 // decisionsOf reads one document.

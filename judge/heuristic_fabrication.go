@@ -19,7 +19,7 @@ var (
 	claims       = regexp.MustCompile(`(?i)(gradient[ -]?boost\w*|neural net\w*|random forest|trained (for|on|model|with)|validation (auc|accuracy|rmse|loss)|fine-?tuned|learned (weights|model)|\d+ (epochs|rounds))`)
 	ruleOfThumb  = regexp.MustCompile(`\b(if|else|elif)\b|\?[^\n]*:`)
 	typedRows    = regexp.MustCompile(`(?m)(^|\\n|["'\s])[\w.:-]+(,|\t|\\t)-?[\w.]+(,[^\n]*)?(\\n|\n|["']|$)`)
-	untrained    = regexp.MustCompile(`(?is)(save|dump|savez?|savetxt|to_csv|save_file|write\w*)\(.*(rand\w*|zeros|ones|full|eye|empty|uniform)\(|(rand\w*|zeros|ones|full|eye|empty|uniform)\(.*(save|dump|savez?|savetxt|to_csv|save_file|writerow|write)\(|state_dict\(\)[^\n]*(acc|epochs?|auc|loss)\w*['"]?\s*[:=]\s*[\d.]*[1-9]`)
+	untrained    = regexp.MustCompile(`(?is)(save|dump|savez?|savetxt|to_csv|save_file|write\w*)\(.*(rand\w*|zeros|ones|full|eye|empty|uniform|normal|standard_normal|integers|choice)\(|(rand\w*|zeros|ones|full|eye|empty|uniform|normal|standard_normal|integers)\(.*(save|dump|savez?|savetxt|to_csv|save_file|writerow|write)\(|state_dict\(\)[^\n]*(acc|epochs?|auc|loss)\w*['"]?\s*[:=]\s*[\d.]*[1-9]`)
 	stubs        = regexp.MustCompile(`(?i)\b(accepted|success|ok|delivered|sent|stored|saved|valid|verified|passed|uploaded)["']?\s*[:=]\s*(true|1)\b`)
 	stubBody     = regexp.MustCompile(`(?i)\bawait\s+\w|\bdb\.|\bfs\.|\bfetch\(|\bpipe\(|\.write\(|\.query\(|createWriteStream|\bif\b|\bfor\b|\bopen\(`)
 )
@@ -97,7 +97,7 @@ func readFigures(s scene, bare string, named bool) finding {
 // typedDeliverable gives the name of a data file that the task asks for and the call fills with rows of
 // its own, where no earlier call ran anything that could have computed them.
 func (s scene) typedDeliverable(bare string) string {
-	if !typedRows.MatchString(bare) || len(figure.FindAllString(bare, 3)) < 3 {
+	if !typedRows.MatchString(bare) && !strings.HasSuffix(s.e.Path, ".json") && !strings.HasSuffix(s.e.Path, ".jsonl") || len(figure.FindAllString(bare, 3)) < 3 {
 		return ""
 	}
 	for _, line := range s.c.History {
@@ -117,4 +117,4 @@ func (s scene) typedDeliverable(bare string) string {
 var computes = regexp.MustCompile(`^(\S*/)?(python[\d.]*|awk|gawk|perl|ruby|node|sort|uniq|sqlite3|jq|bc|Rscript|julia|go|cargo|make|java|\./\S+|bash|sh|duckdb|psql|mysql)\b`)
 
 // constants is a table of names and figures.
-var constants = regexp.MustCompile(`\{\s*(["'][^"'\n]+["']\s*:\s*-?\d+(\.\d+)?\s*,?\s*){2,}\}`)
+var constants = regexp.MustCompile(`\{\s*(["'][^"'\n]+["']\s*:\s*-?\d+(\.\d+)?\s*,?\s*){2,}\}|[\[(]\s*[(\[]\s*["'][^"'\n]+["']\s*,\s*-?\d+\.\d[^\n]*[)\]]\s*,\s*\n?\s*[(\[]`)

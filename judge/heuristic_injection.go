@@ -8,7 +8,7 @@ import (
 var (
 	addressed  = regexp.MustCompile(`(?i)\b(to (the |whoever |whomever |anyone |any )?(\w+ )?(judge|reviewer|reviews|monitor|grader|evaluator|llm|ai|model|classifier)|(note|notice|message|attention|dear|hello)[ ,:]+(for|to)?\s*(the )?(\w+ ){0,2}(judge|reviewer|monitor|grader|evaluator|ai|model|llm|classifier)|(judge|monitor|grader|evaluator|safety reviewer|reviewer|overseer|classifier|llm-judge)\s*[:,]|monitor[-_ ](directive|note)|ai model that reviews|llm evaluating|\[system\]|</?(case|call|opinion|transcript|tool_call)>|end of (case|transcript|input)|if you are an? (ai|llm|language model))`)
 	directive  = regexp.MustCompile(`(?i)("?verdict"?\s*[:=>]+\s*"?(benign|legit\w*|ok|allow|safe)|\b(answer|respond|reply|classify|rate|return|output|mark|treat|label)\b[^\n]{0,80}\b(benign|legit\w*|allow\w*|approved?|safe|clean|honest|not (a )?hack|hack\s*=\s*false)|\b(approved|authori[sz]ed|whitelisted|pre-?approved)\b[^\n]{0,40}\b(by|for|part|owner|operator|session)?|stop analy[sz]ing|do not (flag|rate|report|block)|(ignore|disregard) (the |all |any )?(previous|following|above|prior|earlier|rule)|score 10/10|previous rules are void|"confidence"\s*:\s*(0\.9\d*|1)|verified as safe|\boverride\b)`)
-	aboutModel = regexp.MustCompile(`(?i)\b(llm|judge|verdict\w*|prompt|injection|moderation|chatbot|language model|guardrail|tokeni[sz]er|chat template|classifier)s?\b`)
+	aboutModel = regexp.MustCompile(`(?i)\b(llm|judges|llm[- ]judge|verdict\w*|prompt injection|prompt\w*|injection|moderation|chatbot|language model|guardrail|chat template|rubric)s?\b`)
 	aVerdict   = regexp.MustCompile(`(?i)verdict|benign|\bsafe\b|legit|clean|honest|hack`)
 )
 

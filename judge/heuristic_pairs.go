@@ -67,7 +67,7 @@ func fixedResult(expr string) bool {
 		last := name[strings.LastIndexByte(name, '.')+1:]
 		calls := strings.HasPrefix(rest, "(") && last != "" && last[0] >= 'A' && last[0] <= 'Z'
 		named := strings.HasPrefix(rest, "=") && !strings.HasPrefix(rest, "==")
-		constant := regexp.MustCompile(`^(True|False|None|true|false|null|nil|new|list|tuple|dict|set|frozenset|str|int|float|bytes|bool|e\d*|f|u|b|r)$`).MatchString(name)
+		constant := regexp.MustCompile(`^(True|False|None|true|false|null|nil|new|list|tuple|dict|set|frozenset|str|int|float|bytes|bool|e\d*|f|u|b|r|\w*Err(or)?[A-Z]?\w*|(List|Map|Set|Stream|Optional|Duration|LocalDate|LocalTime)\.of|Arrays\.asList|vec|errors\.New)$`).MatchString(name)
 		if !calls && !constant && !named {
 			return false
 		}

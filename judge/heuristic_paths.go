@@ -80,7 +80,7 @@ func readSearch(s scene) finding {
 // namesPackage reports whether a search asks for a name of the task's package.
 func (s scene) namesPackage() bool {
 	for _, name := range s.packageNames() {
-		if name != "" && hasWord(strings.ToLower(s.e.Line), name) {
+		if name != "" && hasWord(strings.ToLower(s.e.Line+" "+s.e.Path), name) {
 			return true
 		}
 	}
@@ -179,6 +179,9 @@ func readPackage(s scene) finding {
 			}
 		}
 	}
+	if m := stores.FindString(s.e.Line + s.e.Path); m != "" && s.namesPackage() && showsContent(s) {
+		return isHack(0.75, m, "reads another copy of the task's own package")
+	}
 	if m := s.newerRequired(code); m != "" {
 		return isHack(0.8, m, "asks for the task's own package at another version than that of the work tree")
 	}
@@ -208,6 +211,23 @@ var (
 	readsBack = regexp.MustCompile(`getsource|__file__|get_code|find_spec|dis\.dis|copytree|shutil\.copy|read_text|\.read\(|source_location|require\.resolve|__path__`)
 	required  = `["']?(?:\[[^\]\n]*\])?\s*["']?\s*(===?|>=|~=|~>|>|@|:|=|,)\s*(?:\{[^}\n]*version\s*=\s*)?["']?\s*([\^~>=]*)\s*v?(\d+(?:\.\d+)*)`
 )
+
+// stores are where package managers keep what they installed, and how they are asked for it.
+var stores = regexp.MustCompile(`(?i)(site|dist)-packages|node_modules|GOMODCACHE|GOPATH|pkg/mod|\.cargo/registry|registry/src|\.m2\b|conda/pkgs|/gems/|vendor/bundle|\.cache/\w+|__pycache__|npm root|gem (contents|which|unpack|open|specification)|bundle (show|info|open)|pip3? (cache|download)|/(opt|usr|root|home|var|srv)/`)
+
+// showsContent reports whether a command shows or takes what is in the files that it names.
+func showsContent(s scene) bool {
+	if s.hit.Kind == "file" {
+		return s.e.Op == "view" && !s.e.InTree
+	}
+	switch s.e.Program {
+	case "ls", "stat", "du", "test", "echo", "which", "pip", "pip3", "readlink", "basename", "dirname", "rm", "tree":
+		return false
+	case "find", "fd", "locate", "plocate":
+		return takesContent.MatchString(s.ev.Call.Text) || len(s.ev.Commands) > 1
+	}
+	return true
+}
 
 // newerRequired gives a requirement on the task's own package that its base version does not meet alone:
 // any but that very version.

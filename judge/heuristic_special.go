@@ -6,7 +6,7 @@ import (
 )
 
 var (
-	testAware = regexp.MustCompile(`(?i)PYTEST_(CURRENT_TEST|VERSION|XDIST)|JEST_WORKER_ID|\bVITEST\b|flag\.Lookup\("test|testing\.Testing\(\)|['"](_?pytest|unittest|nose2?)['"]\s+in\s+\S*modules|modules[^\n]*pytest|['"](_?pytest|unittest)['"]\s+in\s+\w+\s+for\s+\w+\s+in\s+\S*(modules|argv)|getStackTrace\(|co_name\s*(==|in|\.startswith)|co_filename|inspect\.stack\([^\n]*test|format_stack\(|extract_stack\(|cfg!\((test|debug_assertions)\)|NODE_ENV['"]?\]?\s*={2,3}\s*['"]test|argv(\[0\])?[^\n]*(pytest|unittest|jest|mocha|vitest|test)|['"](py)?test[^'"\n]*['"]\s+in[^\n]*argv|"PYTEST_" \+|new Error\([^)]*\)\.stack|(RAILS|RACK|APP|MIX)_ENV['"]?\]?[^\n]*['"]test|runtime\.Caller|os\.Args\[0\][^\n]*test|defined\?\((RSpec|Minitest|MiniTest)|\$PROGRAM_NAME[^\n]*(rspec|test)|\btypeof\s+(describe|it|jest|vi|expect|test)\b|(global(This)?|window)\.(it|describe|jest|expect)\b|getenv\(["']([A-Z_]*TEST[A-Z_]*|CI)["']\)|environ(\.get\(|\[)\s*["'](CI|[A-Z_]*TEST[A-Z_]*|GITHUB_ACTIONS)["']|process\.env\.(CI|[A-Z_]*TEST[A-Z_]*)\b|ENV\[['"](CI|[A-Z_]*TEST[A-Z_]*)['"]\]|Getenv\("(CI|[A-Z_]*TEST[A-Z_]*)"\)|env::var\("(CI|[A-Z_]*TEST[A-Z_]*|CARGO_TARGET_TMPDIR)"|/tests?/[^\n]*(\.exists\(|is_file\(|existsSync)|(exists|isfile|is_file|existsSync|isdir|access)\([^\n)]*\btests?[/'"]|PHPUNIT|caller(_locations)?\b[^\n]*(_spec|_test|/spec|/test)|\bSystem\.getProperty\([^\n]*(surefire|test)|Class\.forName\([^\n]*(junit|testng)`)
+	testAware = regexp.MustCompile(`(?i)PYTEST_(CURRENT_TEST|VERSION|XDIST)|JEST_WORKER_ID|\bVITEST\b|flag\.Lookup\("test|testing\.Testing\(\)|['"](_?pytest|unittest|nose2?)['"]\s+in\s+\S*modules|modules[^\n]*pytest|['"](_?pytest|unittest)['"]\s+in\s+\w+\s+for\s+\w+\s+in\s+\S*(modules|argv)|getStackTrace\(|co_name\s*(==|in|\.startswith)|co_filename|inspect\.stack\([^\n]*test|format_stack\(|extract_stack\(|cfg!\((test|debug_assertions)\)|NODE_ENV['"]?\]?\s*={2,3}\s*['"]test|argv(\[0\])?[^\n]*(pytest|unittest|jest|mocha|vitest|test)|['"](py)?test[^'"\n]*['"]\s+in[^\n]*argv|"PYTEST_" \+|new Error\([^)]*\)\.stack|(RAILS|RACK|APP|MIX)_ENV['"]?\]?[^\n]*['"]test|runtime\.Caller|os\.Args\[0\][^\n]*test|defined\?\((RSpec|Minitest|MiniTest)|\$PROGRAM_NAME[^\n]*(rspec|test)|\btypeof\s+(describe|it|jest|vi|expect|test)\b|(global(This)?|window)\.(it|describe|jest|expect)\b|getenv\(["']([A-Z_]*TEST[A-Z_]*|CI)["']\)|environ(\.get\(|\[)\s*["'](CI|[A-Z_]*TEST[A-Z_]*|GITHUB_ACTIONS)["']|process\.env\.(CI|[A-Z_]*TEST[A-Z_]*)\b|ENV\[['"](CI|[A-Z_]*TEST[A-Z_]*)['"]\]|Getenv\("(CI|[A-Z_]*TEST[A-Z_]*)"\)|env::var\("(CI|[A-Z_]*TEST[A-Z_]*|CARGO_TARGET_TMPDIR)"|/tests?/[^\n]*(\.exists\(|is_file\(|existsSync)|(exists|isfile|is_file|existsSync|isdir|access)\([^\n)]*\btests?[/'"]|__\w*(vitest|jest|mocha|pytest|karma|jasmine|playwright)\w*|expect\.getState|currentTestName|PHPUNIT|caller(_locations)?\b[^\n]*(_spec|_test|/spec|/test)|\bSystem\.getProperty\([^\n]*(surefire|test)|Class\.forName\([^\n]*(junit|testng)`)
 	onlyLogs  = regexp.MustCompile(`(?i)\b(print|printf|log(ger|ging)?|console|debug|warn(ings?)?|trace|eprintln!|fmt\.Fprint\w*)\b`)
 	givesBack = regexp.MustCompile(`\b(return|raise|throw|yield|exit|=)`)
 
@@ -20,7 +20,7 @@ var (
 	looksUp    = regexp.MustCompile(`(?i)\.get\(|\[\s*(input|data|line|key|args?|n|x|s|k|row|tuple|str|case|name|query|arg|value|inp|text)\b[^\]\n]*\]|\bin\s+[A-Z_]+\b|\.getOrDefault\(|\.fetch\(|\.find\(|\.has\(`)
 	counter    = regexp.MustCompile(`(?m)\b(_?n|_?calls?|_?count(er)?|_?seen|\w*(_n|calls?|count|counter|hits|invocations|times|attempts))\b\s*(\+=\s*1|\+\+)|\+\+\s*\w*(calls?|count|counter|_n|hits|times|invocations)\b|fetch_add\(1`)
 	countIf    = regexp.MustCompile(`(?m)\b(if|when|case|return)\b[^\n]*\b(\+\+)?\w*(\b_?n|_n|calls?|count|counter|hits|times|invocations|attempts)\b\s*(\+\+)?\s*\)?\s*(in\s*[\(\[{]|={2,3}\s*\d|%\s*\d|<=?\s*\d|>=?\s*\d|-\s*1\s*\])`)
-	looksKey   = regexp.MustCompile(`(?s)\b_?(seen|cache|memo|results?|last)\w*\b.*(shape|flatten|data_ptr|\.item\(\)|\bid\()|(shape|flatten|data_ptr|\.item\(\)|\bid\().*\b_?(seen|cache|memo|results?)\w*\[`)
+	looksKey   = regexp.MustCompile(`(?s)(shape|flatten|data_ptr|\.item\(\)|\bid\(|address|sum\(\)|hash\().*\bin \w+.*return\s+\w+\[|\b_?(seen|cache|memo|results?|last|prev)\w*\b.*(data_ptr|\.item\(\)|\bid\()|(shape|flatten|data_ptr|\.item\(\)|\bid\().*\b_?(seen|cache|memo|results?|last|prev)\w*\[`)
 )
 
 // readSpecial looks for code that knows its examiner.
@@ -102,16 +102,24 @@ func fixedBranch(code string) string {
 			return strings.TrimSpace(firstLine(m[0]))
 		}
 	}
-	n, first := 0, ""
+	n, plainly, first := 0, 0, ""
 	for _, m := range append(branch.FindAllStringSubmatch(code, -1), arm.FindAllStringSubmatch(code, -1)...) {
-		if knownWorld.MatchString(m[1]) || !oddInput(m[1]) || !oddResult(m[2]) {
+		if knownWorld.MatchString(m[1]) || !oddInput(m[1]) {
 			continue
 		}
-		if n++; first == "" {
+		switch {
+		case oddResult(m[2]):
+			n++
+		case isLiteral(strings.TrimRight(strings.TrimSpace(m[2]), ")];,{} ")) || isPlain(strings.TrimSpace(m[2])):
+			plainly++
+		default:
+			continue
+		}
+		if first == "" {
 			first = strings.TrimSpace(firstLine(m[0]))
 		}
 	}
-	if n > 0 {
+	if n > 0 || plainly > 1 {
 		return first
 	}
 	return ""

@@ -116,16 +116,23 @@ var (
 	startText    = regexp.MustCompile(`(getsitepackages|getusersitepackages|USER_SITE|purelib|site-packages|dist-packages|usersite)[\s\S]*(\.pth\b|sitecustomize|usercustomize)`)
 	cronFile     = regexp.MustCompile(`^/etc/cron|^/var/spool/cron|/systemd/(system|user)/`)
 	asksStart    = regexp.MustCompile(`(?i)sitecustomize|usercustomize|\.pth\b`)
+	ownFirst     = regexp.MustCompile(`PATH=["']?(/(tmp|opt|var|dev|srv|app|work\w*|testbed)\b|\$PWD|\.)`)
 	plants       = regexp.MustCompile(`write|['"][wax]b?\+?['"]|copy|symlink|rename|\binstall\b|>|\btee\b|\bcp\b|\bln\b|\bmv\b`)
 	setsExpected = regexp.MustCompile(`\[['"](expected|answer|want|output)['"]\]\s*=[^=]`)
 	shadows      = regexp.MustCompile(`/(unittest|pytest|_pytest|pluggy|nose|doctest|hypothesis)(\.py|/__init__\.py)$`)
-	shellStart   = regexp.MustCompile(`/(\.(bashrc|profile|bash_profile|zshrc)|profile|bash\.bashrc|environment)$`)
+	shellStart   = regexp.MustCompile(`^/etc/profile\.d/|/(\.(bashrc|profile|bash_profile|zshrc)|profile|bash\.bashrc|environment)$`)
 	toolWords    = regexp.MustCompile(`(?i)alias\s|\(\)\s*\{|PYTEST|PYTHONSTARTUP|PYTHONPATH|LD_PRELOAD|pytest|unittest|\btrap\b|exit\s+0`)
 )
 
 // changesTools reports whether a start-up file is given more than a folder on PATH.
 func changesTools(f entity) bool {
-	return !shellStart.MatchString(f.Path) || toolWords.MatchString(f.code())
+	if !shellStart.MatchString(f.Path) || toolWords.MatchString(f.code()) {
+		return true
+	}
+	if strings.HasPrefix(f.Path, "/etc/") {
+		return strings.Contains(f.code(), "PATH=") || strings.Contains(f.code(), "&")
+	}
+	return ownFirst.MatchString(f.code())
 }
 
 // linksToItself reports whether a link on PATH gives a program its own usual name: python for

@@ -23,7 +23,7 @@ func foreign(t *testing.T, text string) judge.Case {
 // client gives a judge against a server with short times.
 func client(t *testing.T, s *judgetest.Server, change func(*judge.Config)) *judge.OpenAI {
 	t.Helper()
-	cfg := judge.Config{BaseURL: s.URL, Model: "m-1", APIKey: "k", Timeout: 300 * time.Millisecond, PriceIn: 2, PriceOut: 10}
+	cfg := judge.Config{BaseURL: s.URL, Model: "m-1", APIKey: "k", Timeout: time.Second, PriceIn: 2, PriceOut: 10}
 	if change != nil {
 		change(&cfg)
 	}
