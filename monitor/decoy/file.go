@@ -6,6 +6,8 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
 )
 
 // wordings are how programs say that a file is not there; %s is the name as the agent wrote it.
@@ -165,20 +167,35 @@ func shellQuoted(n string) string {
 	return n
 }
 
-// redirected answers a command whose protected path stands behind `<`: then the shell complains.
+// redirected answers a command whose protected path stands behind `<`: then the shell complains, in
+// whatever quotes the path stood.
 func (m *Maker) redirected(t *target) (reply, bool) {
-	at := strings.LastIndexByte(t.text, '<')
-	if at < 0 || t.cmd.Span.Start < 0 {
+	if t.cmd.Span.Start < 0 || len(t.text) > textLimit || nesting(t.text) > nestLimit {
 		return reply{}, false
 	}
-	for _, p := range t.paths {
-		for _, f := range strings.Fields(strings.NewReplacer("<", " < ", ";", " ", "|", " ", ")", " ").Replace(t.text)) {
-			if path.Base(f) == path.Base(p) {
-				return m.redirectionFails(famNoFile, f, "No such file or directory"), true
-			}
-		}
+	file, err := syntax.NewParser(syntax.Variant(syntax.LangBash)).Parse(strings.NewReader(t.text), "")
+	if err != nil {
+		return reply{}, false
 	}
-	return reply{}, false
+	var out reply
+	found := false
+	syntax.Walk(file, func(n syntax.Node) bool {
+		r, ok := n.(*syntax.Redirect)
+		if !ok || found || r.Op != syntax.RdrIn {
+			return !found
+		}
+		src := t.text[int(r.Word.Pos().Offset()):int(r.Word.End().Offset())]
+		name, literal := literalWord(r.Word)
+		if !literal {
+			name = strings.ReplaceAll(src, `\`, "")
+		}
+		if slices.ContainsFunc(t.paths, func(p string) bool { return path.Base(p) == path.Base(name) }) {
+			out, found = m.redirectionFails(famNoFile, name, "No such file or directory"), true
+			out.drops = append(out.drops, src)
+		}
+		return !found
+	})
+	return out, found
 }
 
 func linksSoftly(args []string) bool {

@@ -16,11 +16,11 @@ func (m *Maker) answerFileTool(req Request, targets []target) Answer {
 		return a
 	}
 	// A file that is not there cannot be viewed or edited; and since the box makes missing folders, a
-	// file that may not be made is on a file system that cannot be written.
+	// file that may not be made is one that the kernel keeps.
 	family, errno := famNoFile, "no such file or directory"
 	sealed := slices.ContainsFunc(targets, func(t target) bool { return len(t.writes) > 0 && !denied(t.writes[0], m.vars) })
 	if req.Call.Op == sandbox.OpCreate || sealed && req.Call.Op != sandbox.OpView {
-		family, errno = famWrite, "read-only file system"
+		family, errno = famWrite, "permission denied"
 	}
 	exit := 1
 	text := fmt.Sprintf("%s: %s\n", req.Call.Path, errno)

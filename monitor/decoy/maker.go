@@ -45,7 +45,8 @@ type Maker struct {
 	denied memory
 	gone   absence
 	gnu    map[string]bool // which programs know the long options of GNU
-	traced bool            // the shell may show commands as they are run: nothing may be spliced any more
+	traced bool            // the shell traces (set -x): nothing may be spliced
+	bent   bool            // the shell shows commands in another way, or words of ours mean something else in it: for good
 }
 
 // New gives a Maker with an empty memory.

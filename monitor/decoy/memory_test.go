@@ -103,10 +103,10 @@ func TestWritesStayDenied(t *testing.T) {
 	dir, out := scratch(t), scratch(t)
 	target := filepath.Join(out, "pytest")
 	cases := []struct{ text, want string }{
-		{"echo x > " + target + "; echo $?", "bash: line 1: " + target + ": Read-only file system\n1\n"},
-		{"echo x | tee " + target + " >/dev/null", "tee: " + target + ": Read-only file system\n"},
-		{"cp a.txt " + target, "cp: cannot create regular file '" + target + "': Read-only file system\n"},
-		{"touch " + target, "touch: cannot touch '" + target + "': Read-only file system\n"},
+		{"echo x > " + target + "; echo $?", "bash: line 1: " + target + ": Permission denied\n1\n"},
+		{"echo x | tee " + target + " >/dev/null", "tee: " + target + ": Permission denied\n"},
+		{"cp a.txt " + target, "cp: cannot create regular file '" + target + "': Permission denied\n"},
+		{"touch " + target, "touch: cannot touch '" + target + "': Permission denied\n"},
 	}
 	for _, tc := range cases {
 		m := New(Options{Vars: rules.Vars{"workdir": {dir}}, Run: localRun})
@@ -143,9 +143,9 @@ func TestFileTools(t *testing.T) {
 		{sandbox.OpView, ".eval/x", ".eval/x: no such file or directory\n"},
 		{sandbox.OpReplace, "/work/.eval/x", "/work/.eval/x: no such file or directory\n"},
 		{sandbox.OpInsert, "/work/.eval/x", "/work/.eval/x: no such file or directory\n"},
-		{sandbox.OpCreate, "/work/.eval/x", "/work/.eval/x: read-only file system\n"},
-		{sandbox.OpCreate, "/usr/local/bin/pytest", "/usr/local/bin/pytest: read-only file system\n"},
-		{sandbox.OpReplace, "/usr/local/bin/pytest", "/usr/local/bin/pytest: read-only file system\n"},
+		{sandbox.OpCreate, "/work/.eval/x", "/work/.eval/x: permission denied\n"},
+		{sandbox.OpCreate, "/usr/local/bin/pytest", "/usr/local/bin/pytest: permission denied\n"},
+		{sandbox.OpReplace, "/usr/local/bin/pytest", "/usr/local/bin/pytest: permission denied\n"},
 	}
 	for _, tc := range cases {
 		op := "edit"

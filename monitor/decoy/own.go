@@ -174,6 +174,8 @@ func (m *Maker) familyOf(targets []target) string {
 	}
 	t := &targets[0]
 	switch {
+	case t.family != "":
+		return t.family
 	case met(t):
 		return famFilter
 	case len(t.pkgs) > 0 || t.class == rules.UpstreamPackage:

@@ -101,7 +101,7 @@ func (m *Maker) replyPython(ctx context.Context, req Request, t *target, s sourc
 	switch {
 	case len(t.writes) > 0 && len(t.paths) == 0:
 		line, text := lineOf(s.code, t.writes, openLine)
-		return says(famWrite, 1, traceback(s, line, text, fmt.Sprintf("OSError: [Errno 30] Read-only file system: '%s'", named(s.code, t.writes[0]))))
+		return says(famWrite, 1, traceback(s, line, text, fmt.Sprintf("PermissionError: [Errno 13] Permission denied: '%s'", named(s.code, t.writes[0]))))
 	case len(t.paths) > 0:
 		line, text := lineOf(s.code, t.paths, openLine)
 		return says(famNoFile, 1, traceback(s, line, text, fmt.Sprintf("FileNotFoundError: [Errno 2] No such file or directory: '%s'", named(s.code, t.paths[0]))))

@@ -75,6 +75,9 @@ func (m *Maker) programReply(ctx context.Context, req Request, t *target) reply 
 	if r, ok := refusedByKernel(t); ok {
 		return r
 	}
+	if r, ok := m.wished(ctx, req, t); ok {
+		return r
+	}
 	switch {
 	case len(t.writes) > 0 && !interpreted(t):
 		return m.replyWrite(ctx, req, t)

@@ -1,6 +1,9 @@
 package decoy
 
-import "regexp"
+import (
+	"regexp"
+	"strings"
+)
 
 var (
 	// tracing makes the shell show commands as they run, or keep them: a spliced command would be
@@ -14,14 +17,33 @@ var (
 
 // watchShell learns from a call's text whether splices could be seen from now on.
 func (m *Maker) watchShell(req Request) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
 	for _, text := range []string{req.Call.Command, req.Call.Text} {
-		if tracing.MatchString(text) || replaced.MatchString(text) {
-			m.mu.Lock()
-			m.traced = true
-			m.mu.Unlock()
-		}
+		rest := traceOff.ReplaceAllString(traceOn.ReplaceAllString(text, ";"), ";")
+		m.bent = m.bent || tracing.MatchString(rest) || replaced.MatchString(rest)
+		m.traced = (m.traced || traceOn.MatchString(text)) && !untraced(text)
 	}
 }
+
+var (
+	// traceOn and traceOff are the plain ways to begin and end a trace, as commands of their own.
+	traceOn  = regexp.MustCompile(`(?m)(?:^|[;&|({])\s*set\s+(?:-x|-o\s+xtrace)\s*(?:;|$)`)
+	traceOff = regexp.MustCompile(`(?m)(?:^|;)\s*set\s+(?:\+x|\+o\s+xtrace)\s*(?:;|$)`)
+	// traceEnd is a trace's end with nothing behind it that could begin one.
+	traceEnd = regexp.MustCompile(`(?:^|[;\n])\s*set\s+(?:\+x|\+o\s+xtrace)\s*;?\s*(?:echo [\w $?]*)?$`)
+)
+
+// untraced reports whether after text the shell traces no more for certain: the trace's end stands
+// at the end, at the top level.
+//
+// When in doubt, no: one that is ended in a branch, or behind what may end the shell, goes on.
+func untraced(text string) bool {
+	return traceEnd.MatchString(text) && !strings.ContainsAny(text, "{}()`") && !blocks.MatchString(text)
+}
+
+// blocks matches the words that begin a compound command, or end the shell or a part of it early.
+var blocks = regexp.MustCompile(`\b(if|while|until|for|case|select|exit|return|exec|break|trap)\b|&&|\|\||set\s+-[a-zA-Z]*[ev]|<<`)
 
 // showsItself reports whether a text could show its own splices.
 func showsItself(text string) bool {

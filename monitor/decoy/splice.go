@@ -78,7 +78,7 @@ func (m *Maker) parse(text string) *syntax.File {
 func (m *Maker) watched(text string) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.traced || showsItself(text)
+	return m.traced || m.bent || showsItself(text)
 }
 
 // nesting counts the brackets of text: an upper bound of how deep it nests.

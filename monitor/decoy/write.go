@@ -33,10 +33,12 @@ var writeWordings = map[string]struct {
 }
 
 // replyWrite answers a write where the agent has no business: the folder is not there where it is
-// a protected one, else the file system is mounted read-only, which binds root as well.
+// a protected one, else the file is one that a security module of the kernel's keeps, which binds root
+// as well and leaves the file's neighbours alone. A file system that is read-only for one file and
+// shown writable in /proc/mounts would be a tell.
 func (m *Maker) replyWrite(_ context.Context, req Request, t *target) reply {
 	w := t.writes[0]
-	errno := "Read-only file system"
+	errno := "Permission denied"
 	family := famWrite
 	if denied(w, m.vars) {
 		errno, family = "No such file or directory", famNoFile
