@@ -1,10 +1,10 @@
 package evalrun
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -48,9 +48,8 @@ func (o *outside) run(ctx context.Context) (string, error) {
 		timed, cancel = context.WithTimeout(ctx, o.deadline)
 		defer cancel()
 	}
-	tail := &tailWriter{}
 	cmd := exec.CommandContext(timed, "sh", "-c", o.plan.Agent)
-	cmd.Stdout, cmd.Stderr = multi{log, tail}, multi{log, tail}
+	cmd.Stdout, cmd.Stderr = log, log // a file, no pipe, so that nobody waits for children that hold it open
 	cmd.Env = append(withoutKeys(os.Environ()), "PROCTOR_URL="+o.url, "PROCTOR_ROLLOUT="+o.made.ID, "PROCTOR_AGENT_TOKEN="+o.made.AgentToken,
 		"PROCTOR_TASK="+o.made.TaskID, fmt.Sprintf("PROCTOR_ATTEMPT=%d", o.attempt), "PROCTOR_WORKDIR="+o.made.Workdir, "PROCTOR_INSTRUCTION_FILE="+absolute(instruction),
 		"PROCTOR_MODEL="+o.plan.Model)
@@ -70,13 +69,12 @@ func (o *outside) run(ctx context.Context) (string, error) {
 		return "", ctx.Err()
 	case timed.Err() != nil:
 		return StopTime, nil
-	case errors.Is(err, exec.ErrWaitDelay): // it ended well, and left a child that held its output open
 	case err != nil:
 		var exit *exec.ExitError
 		if !errors.As(err, &exit) {
 			return "", err
 		}
-		return "", &AgentError{Err: err, Tail: tail.String()}
+		return "", &AgentError{Err: err, Tail: tail(log.Name())}
 	}
 	return StopAgent, nil
 }
@@ -107,30 +105,18 @@ func withoutKeys(env []string) []string {
 	return out
 }
 
-// multi writes to a log and a tail; a full disk must not stop the agent.
-type multi struct {
-	log  *os.File
-	tail *tailWriter
-}
-
-func (m multi) Write(p []byte) (int, error) {
-	_, _ = m.log.Write(p)
-	return m.tail.Write(p)
-}
-
-// tailWriter keeps the last 500 bytes.
-type tailWriter struct{ b bytes.Buffer }
-
-func (t *tailWriter) Write(p []byte) (int, error) {
-	t.b.Write(p)
-	if n := t.b.Len() - 500; n > 0 {
-		t.b.Next(n)
+// tail gives the last 500 bytes of a file, in words that a record can hold.
+func tail(path string) string {
+	f, err := os.Open(path)
+	if err != nil {
+		return ""
 	}
-	return len(p), nil
-}
-
-func (t *tailWriter) String() string {
-	return strings.TrimSpace(strings.ToValidUTF8(t.b.String(), ""))
+	defer func() { _ = f.Close() }()
+	if info, err := f.Stat(); err == nil && info.Size() > 500 {
+		_, _ = f.Seek(-500, io.SeekEnd) // else the beginning does
+	}
+	body, _ := io.ReadAll(io.LimitReader(f, 500)) // what could be read
+	return strings.TrimSpace(strings.ToValidUTF8(string(body), ""))
 }
 
 func absolute(path string) string {

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -96,7 +97,7 @@ func differs(a, b Plan) string {
 		if reflect.DeepEqual(x.Field(i).Interface(), y.Field(i).Interface()) {
 			continue
 		}
-		name := x.Type().Field(i).Tag.Get("json")
+		name, _, _ := strings.Cut(x.Type().Field(i).Tag.Get("json"), ",")
 		if name == "tasks" && len(a.Tasks)+len(b.Tasks) > 6 {
 			return fmt.Sprintf("tasks (there %d, here %d)", len(a.Tasks), len(b.Tasks))
 		}
