@@ -203,3 +203,43 @@ git init -q -b main r; cd r; echo 1 > a; git add a; git commit -q -m one; git ta
 		t.Errorf("the sandbox shows %q", got)
 	}
 }
+
+// A Dockerfile of a task sees its folder without what only the grader may see, fetches packages by this
+// host's own settings, and leaves none of them. It needs a package index, so it is part of make swebench.
+func TestDockerPrepareDockerfile(t *testing.T) {
+	if os.Getenv("PROCTOR_SWEBENCH_ALL") != "1" {
+		t.Skip("SKIPPED: fetches a package; run by make swebench")
+	}
+	engine, ctx, dir := dockerEngine(t), context.Background(), t.TempDir()
+	for name, text := range map[string]string{
+		"Dockerfile":    "FROM " + dockerImage + "\nRUN pip3 install --break-system-packages --no-cache-dir six==1.17.0 && python3 -c 'import six'\nCOPY . /ctx\nRUN mkdir /testbed && cd /testbed && git init -q && echo 1 > a\n",
+		"hidden/t.py":   "secret",
+		"gold.patch":    "--- a/a\n+++ b/a\n@@ -1 +1 @@\n-1\n+2\n",
+		"shown/data.md": "x",
+	} {
+		if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	task := &tasks.Task{ID: "dockerfile", Instruction: "i", Workdir: "/testbed", Dir: dir, Build: &tasks.Build{Dockerfile: "Dockerfile"}, Solution: "gold.patch",
+		Grader: &tasks.Grader{Kind: "patch", Files: "hidden", Command: "true", Report: "exit"}}
+	p := &tasks.Preparer{Engine: engine, Dir: t.TempDir(), Build: tasks.HostAccess(os.Getenv)}
+	started := time.Now()
+	hard, err := p.Prepare(ctx, task, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { removeImages(t, hard.Image.Ref, hard.Raw.Ref) })
+	t.Logf("built and hardened in %s", time.Since(started))
+	box := startBox(t, engine, task, hard)
+	if got := run(t, box, "cd /ctx && find . -type f | sort; python3 -c 'import six'; ls -A /tmp; env | grep -c -e PIP_ -e CERT || true"); got != "./Dockerfile\n./shown/data.md\n0" {
+		t.Errorf("the sandbox shows %q", got)
+	}
+	started = time.Now()
+	if _, err := p.Prepare(ctx, task, true); err != nil || time.Since(started) > 2*time.Second {
+		t.Errorf("a second preparation took %s: %v", time.Since(started), err)
+	}
+}

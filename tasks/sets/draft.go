@@ -27,19 +27,27 @@ const (
 // graderTimeout bounds the tests of a published task, in seconds: what the sets' own harnesses use.
 const graderTimeout = 1800
 
-func newDraft(r *row, source string) *draft {
-	return &draft{
+// Limits of a published task that sets none: test suites of large projects need more than the default.
+const (
+	publishedMemoryMB = 4096
+	publishedPids     = 1024
+)
+
+func newDraft(source string) *draft {
+	d := &draft{
 		task:   tasks.Task{Source: source, Grader: &tasks.Grader{Kind: "patch", TimeoutS: graderTimeout}},
 		files:  map[string][]byte{},
 		links:  map[string]string{},
 		origin: map[string]string{"id": "instance_id", "instruction": "problem_statement"},
 	}
+	d.task.Limits.MemoryMB, d.task.Limits.Pids = publishedMemoryMB, publishedPids
+	return d
 }
 
 // issue starts a draft from the fields that all sets of SWE-bench's family share: id, issue, patches
 // and test lists.
 func issue(r *row, source string) *draft {
-	d := newDraft(r, source)
+	d := newDraft(source)
 	d.task.ID = r.text("instance_id")
 	d.statement(r.text("problem_statement"))
 	d.task.Workdir = "/testbed"

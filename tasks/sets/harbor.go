@@ -52,7 +52,7 @@ type harborTask struct {
 }
 
 func harbor(dir string) (*draft, []tasks.Problem) {
-	d := newDraft(nil, "harbor")
+	d := newDraft("harbor")
 	file := filepath.Join(dir, "task.toml")
 	var t harborTask
 	if _, err := toml.DecodeFile(file, &t); err != nil {
@@ -119,7 +119,9 @@ func (d *draft) harborLimits(file string, t *harborTask) []tasks.Problem {
 	}
 	env := t.Environment
 	d.task.Limits.CPUs = env.CPUs
-	d.task.Limits.MemoryMB = read("memory", env.MemoryMB, env.Memory)
+	if mb := read("memory", env.MemoryMB, env.Memory); mb > 0 {
+		d.task.Limits.MemoryMB = mb
+	}
 	d.task.Limits.DiskMB = read("storage", env.StorageMB, env.Storage)
 	if t.Agent.TimeoutS > 0 {
 		d.task.Limits.LifetimeS = int(t.Agent.TimeoutS)

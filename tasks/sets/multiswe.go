@@ -15,7 +15,7 @@ import (
 func isMultiSWE(r *row) bool { return r.has("org") && r.has("number") && r.has("fix_patch") }
 
 func multiSWE(r *row) *draft {
-	d := newDraft(r, "multi-swe")
+	d := newDraft("multi-swe")
 	org, repo, number := r.text("org"), r.text("repo"), r.text("number")
 	d.task.ID = r.maybe("instance_id")
 	if d.task.ID == "" {

@@ -25,7 +25,7 @@ var r2eHidden = []string{"/r2e_tests", "/root/r2e_tests", "/testbed/r2e_tests", 
 	"/testbed/modified_entities.json"}
 
 func r2e(r *row) *draft {
-	d := newDraft(r, "r2e-gym")
+	d := newDraft("r2e-gym")
 	repo, commit := r.text("repo_name"), r.text("commit_hash")
 	d.task.ID = repo + "__" + commit
 	d.origin["id"] = "commit_hash"

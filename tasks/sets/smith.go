@@ -22,7 +22,7 @@ func isSmith(r *row) bool {
 }
 
 func smith(r *row) *draft {
-	d := newDraft(r, "swe-smith")
+	d := newDraft("swe-smith")
 	d.task.ID = r.text("instance_id")
 	d.statement(r.text("problem_statement"))
 	d.task.Workdir, d.task.Squash = "/testbed", true

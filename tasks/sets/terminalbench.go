@@ -27,7 +27,7 @@ func isTerminalBench(dir string) bool {
 }
 
 func terminalBench(dir string) (*draft, []tasks.Problem) {
-	d := newDraft(nil, "terminal-bench")
+	d := newDraft("terminal-bench")
 	file := filepath.Join(dir, tasks.TaskFile)
 	var t terminalBenchTask
 	data, err := os.ReadFile(file)
