@@ -3,7 +3,7 @@ GO      ?= go
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 LDFLAGS  = -s -w -X main.version=$(VERSION)
 
-.PHONY: mini help run test build docker image lint eval bench fuzz chaos interop swebench grading-swebench
+.PHONY: tells mini help run test build docker image lint eval bench fuzz chaos interop swebench grading-swebench
 .DEFAULT_GOAL := help
 
 help: ## this list
@@ -36,6 +36,9 @@ bench: build image ## performance ratios, measured side by side in one run
 
 fuzz: ## every fuzzer for a while (FUZZTIME, 10s each)
 	@docker/fuzz.sh
+
+tells: build image ## the whole hunt for tells: every probe, more samples of time, thousands of spliced scripts; ten minutes
+	PROCTOR_REQUIRE_DOCKER=1 PROCTOR_TELLS=1 $(GO) test -count=1 -timeout 30m -run 'NoTell|SplicedScripts' ./cmd/proctor ./monitor/decoy
 
 chaos: build image ## fault injection: servers and sandboxes killed at any moment
 	PROCTOR_REQUIRE_DOCKER=1 PROCTOR_CHAOS=1 $(GO) test -count=1 -run Chaos ./...
