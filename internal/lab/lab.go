@@ -115,7 +115,7 @@ func (l *Lab) Patch(ctx context.Context, task *tasks.Task, img rollouts.Image, s
 // Grade grades the agent's work in a fresh sandbox.
 func (l *Lab) Grade(ctx context.Context, job rollouts.GradeJob) (tasks.Grade, error) {
 	return grading.Grade(ctx, l.engine, subject(job.Task, job.Image), job.Session,
-		grading.Options{Logger: l.log, Review: job.Review, Patched: job.Patched})
+		grading.Options{Logger: l.log, Review: job.Review, Patched: job.Patched, Confirm: true})
 }
 
 // InPlace grades as naive harnesses do, in the agent's own sandbox, where every forgery pays. For

@@ -40,6 +40,10 @@ func inPlace(ctx context.Context, subject Subject, session sandbox.Session) (tas
 	if err := push(ctx, session, task.Workdir, hidden); err != nil {
 		return grade, fmt.Errorf("copying tests into the agent's sandbox: %w", err)
 	}
+	g.session = session
+	if err := g.elsewhere(ctx); err != nil {
+		return grade, fmt.Errorf("copying tests into the agent's sandbox: %w", err)
+	}
 	result, err := runTests(ctx, trial{session: session, task: task, plain: true})
 	if err != nil {
 		return grade, err
