@@ -20,7 +20,7 @@ func TestBenchGate(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got.Rules != 120 || got.Calls != 3 || got.P50 > got.P99 || got.P99 > got.Max || got.Max <= 0 || got.Slowest == "" || got.Corpora[0] != "c.jsonl" {
+	if got.Rules != 120 || got.Calls != 3 || got.P50 > got.P99 || got.P99 > got.Max || got.CPUP99 > got.CPUMax || got.CPUMax <= 0 || got.Slowest == "" || got.Corpora[0] != "c.jsonl" {
 		t.Errorf("%+v", got)
 	}
 	for text, want := range map[string]string{"": "no calls", "{": "c.jsonl:1: bad row"} {
