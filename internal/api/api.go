@@ -66,18 +66,21 @@ type Options struct {
 	Metrics  http.Handler // nil: no /metrics
 	Models   Models       // nil: no model gateway
 	Segments Segments     // nil: no uploads
+	Packs    Packs        // nil: no listing and no reload
 	Log      *slog.Logger
 }
 
 // Server answers HTTP requests. Safe for concurrent use.
 type Server struct {
-	rollouts Rollouts
-	keys     keyring
-	version  string
-	metrics  http.Handler
-	models   Models
-	segments Segments
-	log      *slog.Logger
+	rollouts  Rollouts
+	keys      keyring
+	version   string
+	metrics   http.Handler
+	models    Models
+	segments  Segments
+	packs     Packs
+	protocols protocols
+	log       *slog.Logger
 }
 
 // New makes a Server.
@@ -85,7 +88,8 @@ func New(o Options) *Server {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	return &Server{rollouts: o.Rollouts, keys: newKeyring(o.Keys), version: o.Version, metrics: o.Metrics, models: o.Models, segments: o.Segments, log: o.Log}
+	return &Server{rollouts: o.Rollouts, keys: newKeyring(o.Keys), version: o.Version, metrics: o.Metrics, models: o.Models, segments: o.Segments, packs: o.Packs,
+		protocols: newProtocols(o), log: o.Log}
 }
 
 // handler is a request handler that leaves its errors to be written as problems.
@@ -143,9 +147,11 @@ func (s *Server) Handler() http.Handler {
 	r.Post("/v1/packs/check", s.trainer(RoleReviewer, s.check))
 
 	s.criticRoutes(r)
+	s.compatRoutes(r)
 	s.groupRoutes(r)
 	s.gatewayRoutes(r)
 	s.segmentRoutes(r)
+	s.packRoutes(r)
 
 	r.Get("/v1/rollouts/{id}/tools", s.agent(s.tools))
 	r.Post("/v1/rollouts/{id}/calls", s.agent(s.call))

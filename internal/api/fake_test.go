@@ -115,6 +115,7 @@ func (f *fake) Ready(context.Context) error { return nil }
 type lab struct {
 	t    *testing.T
 	fake *fake
+	api  *Server
 	srv  *httptest.Server
 }
 
@@ -125,7 +126,7 @@ func newLab(t *testing.T) *lab {
 		Metrics: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "metric 1\n") })})
 	srv := httptest.NewServer(s.Handler())
 	t.Cleanup(srv.Close)
-	return &lab{t, f, srv}
+	return &lab{t, f, s, srv}
 }
 
 // reply is an answer, read whole.

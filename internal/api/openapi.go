@@ -27,7 +27,7 @@ type operation struct {
 // routes, both ways.
 func operations() []operation {
 	const ro = "/v1/rollouts/{id}"
-	return append(slices.Concat(criticOperations(), groupOperations(), gatewayOperations(), segmentOperations()), []operation{
+	return append(slices.Concat(criticOperations(), groupOperations(), gatewayOperations(), segmentOperations(), packOperations()), []operation{
 		{"GET", "/healthz", "The process answers", "open", nil, nil, map[string]string{}, 200},
 		{"GET", "/readyz", "Rollouts can be made", "open", nil, nil, map[string]string{}, 200},
 		{"GET", "/openapi.json", "This document", "trainer", nil, nil, map[string]any{}, 200},
