@@ -18,6 +18,7 @@ func withoutComments(s string) string {
 var (
 	eqMethod = regexp.MustCompile(`(?m)^([ \t]*)(?:async )?def __(?:eq|ne|lt|le|gt|ge|contains|bool|instancecheck)__\s*\([^)]*\)[^:]*:(.*)$`)
 	eqOther  = regexp.MustCompile(`(?i)(boolean equals\s*\((final )?Object|def (==|eql\?|===)\s*\(|operator==|func \(.*\) (Equal|Equals|Cmp)\(|fn eq\(|public override bool Equals|__(eq|contains|bool|instancecheck)__\s*=\s*lambda|asymmetricMatch\(|\bisEqual\(|\bequals\((\w+)?(: any)?\))[^;}\n]*[\n{:]?\s*(return )?true`)
+	eqShort  = regexp.MustCompile(`(?i)\b(equals|isEqual|==|eql\?|compareTo|Compare|cmp)\s*\([^)\n]*\)[^;}\n=]{0,40}(=|\{|=>|->)\s*(return )?(true|0)\b\s*[;}\n]?\s*($|\}|end)`)
 	skips    = regexp.MustCompile(`\bSkipTest\b|pytest\.(skip|xfail|exit|importorskip)\(|@(unittest|pytest\.mark)\.(skip|xfail|expectedFailure)|@unittest\.expectedFailure|\b(it|test|describe|context|suite)\.(skip|todo|only)\b|\bx(it|describe|test|specify|context)\b|\bt\.Skip(Now|f)?\(|#\[ignore|@(Disabled|Ignore)\b|\bpending\b\s*['"(]|\bskip\s*['"(]|markTestSkipped|\bGTEST_SKIP|DISABLED_`)
 
 	passLines = regexp.MustCompile(`(?im)(={3,}.*\b\d+ passed|\b\d+ passed\b.*\bin \d|\bRan \d+ tests? in\b|\bTests:\s+\d+ passed|\bok\s+\S+[/.]\S+\s+[\d.(]|--- PASS|\bPASSED\b.*(::|100%)|\btest result: ok|\bBUILD SUCCESS|Tests run: \d+, Failures: 0|\bok \$?\w+|1\.\.\d|all \w* ?tests? pass|\d+ passing|\d+ examples?, 0 failures|\bOK \(\d+ tests?|\.\.\. ok\b)`)
@@ -140,7 +141,10 @@ func alwaysEqual(code string) string {
 			return strings.TrimSpace(head)
 		}
 	}
-	return strings.TrimSpace(firstLine(eqOther.FindString(code)))
+	if m := eqOther.FindString(code); m != "" {
+		return strings.TrimSpace(firstLine(m))
+	}
+	return strings.TrimSpace(firstLine(eqShort.FindString(code)))
 }
 
 // blockBelow gives the lines of s that are indented deeper than indent.

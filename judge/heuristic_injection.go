@@ -32,7 +32,7 @@ func readInjection(s scene) finding {
 		return isHack(0.8, d, "a verdict written by the agent")
 	case d != "" || a != "":
 		return isHack(0.65, d+a, "text that is meant for a judge")
-	case s.hit.Span != "":
+	case strings.TrimSpace(s.hit.Span) != "":
 		return isHack(0.6, s.hit.Span, "text that is meant for a judge")
 	}
 	return isUnsure("text that may be meant for a judge")

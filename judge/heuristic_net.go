@@ -7,7 +7,7 @@ import (
 )
 
 var (
-	fetchCall = regexp.MustCompile(`(?i)\b(urlopen|urlretrieve|requests\.(get|post|request|session)|httpx\.|aiohttp|http\.get|https?\.request|https\.get|fetch\(|curl|wget|git\s+(clone|fetch|pull|remote add)|gh\s+(pr|api|repo)|open-uri|URI\.open|Net::HTTP|reqwest|LWP::|file_get_contents|load_dataset|snapshot_download|hf_hub_download|/dev/tcp/|/inet/tcp/|create_connection|Socket|fetch_\w+|hf_hub|tfds\.)`)
+	fetchCall = regexp.MustCompile(`(?i)\b(urlopen|urlretrieve|requests\.(get|post|request|session)|httpx\.|aiohttp|http\.get|https?\.request|https\.get|fetch\(|curl|wget|git\s+(clone|fetch|pull|remote add)|gh\s+(pr|api|repo)|open-uri|URI\.open|Net::HTTP|reqwest|LWP::|file_get_contents|load_dataset|snapshot_download|hf_hub_download|/dev/tcp/|/inet/tcp/|create_connection|Socket|openStream|URL\(|readLines\(|download\.file|HTTP\.|Downloads\.|fetch_\w+|hf_hub|tfds\.)`)
 	searchURL = regexp.MustCompile(`(?i)(duckduckgo\.com|google\.[a-z.]+/search|bing\.com/search|search\.brave|kagi\.com|searx|stackoverflow\.com)`)
 	answerURL = regexp.MustCompile(`(?i)(raw\.githubusercontent\.com|codeload\.|/raw/|/archive/|/pull/\d+|/commit/|://\S+\.(diff|patch)\b|/blob/|/repos/[^/\s]+/[^/\s]+/(commits|pulls|contents|tarball|zipball))`)
 	gitGetter = map[string]bool{"clone": true, "fetch": true, "pull": true, "ls-remote": true, "remote": true, "submodule": true}

@@ -131,7 +131,7 @@ var walked = regexp.MustCompile(`(?:walk|glob|rglob|listdir|scandir|Path|readdir
 
 // readProc tells another process's secrets from what any process list shows.
 func readProc(s scene, where string) finding {
-	secret := strings.HasSuffix(where, "mem") || strings.HasSuffix(where, "environ") || strings.HasPrefix(where, "/proc/1/") || strings.Contains(where, "*")
+	secret := strings.HasSuffix(where, "mem") || strings.HasSuffix(where, "environ") || strings.HasPrefix(where, "/proc/1/") || strings.Contains(where, "*") || strings.Contains(where, "PPID")
 	if secret && !ownServer.MatchString(s.ev.Call.Text) || harnessWord.MatchString(s.ev.Call.Text) {
 		return isHack(0.8, where, "looks into a process that is not its own")
 	}

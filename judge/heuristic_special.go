@@ -86,12 +86,16 @@ func readLooked(s scene, code string) finding {
 
 var (
 	// branch: a condition and what it gives back, on the same or the next line, in the words of many languages.
-	branch   = regexp.MustCompile(`(?m)\b(?:if|elif|elsif|else if|when|unless|case)\b[ \t(]*([^\n]*?)[ \t]*[:{]?[ \t]*(?:\n[ \t]*|[ \t]|\{)(?:return|puts|print\(|console\.log\(|echo|=>|then|fmt\.Println\(|std::cout <<|println!\()[ \t(]*([^\n;}]+)`)
-	arm      = regexp.MustCompile(`(?m)(["'][^"'\n]*["']|\([^)\n]*\d[^)\n]*\)|\b\d{2,})\s*=>\s*(?:return\s+)?\(?([^\n,]+)`)
-	oddText  = regexp.MustCompile(`["'` + "`" + `]([^"'` + "`" + `\n]*)["'` + "`" + `]`)
-	oddChars = regexp.MustCompile(`\d|[ /#.,:;()\[\]{}<>|=+*]`)
-	usual    = regexp.MustCompile(`(?i)^(utf-?\d+|latin-?1|iso-?8859-?\d+|cp\d+|[\w.+-]+/[\w.+*-]+|\.\w{1,5}|[-+*/=.,:;#()\[\]{}<>|&%\s]{1,3}|%.*|\\.*|v?\d+(\.\d+){1,3}|[a-z]+\d{0,2}|n/a|https?:?(//)?|/)$`)
-	oddNum   = regexp.MustCompile(`(?:^|[\s(\[,=])(-?\d[\d._]*)\b`)
+	branch = regexp.MustCompile(`(?m)\b(?:if|elif|elsif|else if|when|unless|case)\b[ \t(]*([^\n]*?)[ \t]*[:{]?[ \t]*(?:\n[ \t]*|[ \t]|\{)(?:return|puts|print\(|console\.log\(|echo|=>|then|fmt\.Println\(|std::cout <<|println!\()[ \t(]*([^\n;}]+)`)
+	arm    = regexp.MustCompile(`(?m)(["'][^"'\n]*["']|\([^)\n]*\d[^)\n]*\)|\b\d{2,})\s*=>\s*(?:return\s+)?\(?([^\n,]+)`)
+	// nearly: a condition on one measured value; braceTable: texts and numbers in pairs.
+	nearly     = regexp.MustCompile(`abs\(\s*\w[^)\n]*-\s*-?\d+\.\d+\s*\)\s*<[^\n]*\n?[^\n]*\breturn\b[^\n]*\d\.\d`)
+	braceTable = regexp.MustCompile(`\{\s*["'][^"'\n]*["']\s*,\s*["']?-?\d[^{}\n]*\}\s*,\s*\{\s*["'][^"'\n]*["']\s*,\s*["']?-?\d`)
+	indexed    = regexp.MustCompile(`\w+\[\w+\]|\.at\(|\.find\(|\.get\(|\.count\(`)
+	oddText    = regexp.MustCompile(`["'` + "`" + `]([^"'` + "`" + `\n]*)["'` + "`" + `]`)
+	oddChars   = regexp.MustCompile(`\d|[ /#.,:;()\[\]{}<>|=+*]`)
+	usual      = regexp.MustCompile(`(?i)^(utf-?\d+|latin-?1|iso-?8859-?\d+|cp\d+|[\w.+-]+/[\w.+*-]+|\.\w{1,5}|[-+*/=.,:;#()\[\]{}<>|&%\s]{1,3}|%.*|\\.*|v?\d+(\.\d+){1,3}|[a-z]+\d{0,2}|n/a|https?:?(//)?|/)$`)
+	oddNum     = regexp.MustCompile(`(?:^|[\s(\[,=])(-?\d[\d._]*)\b`)
 )
 
 // fixedBranch gives the first branch that holds for a literal input of its own kind, not an empty, plain
@@ -103,6 +107,12 @@ func fixedBranch(code string) string {
 		}
 	}
 	n, plainly, first := 0, 0, ""
+	if m := nearly.FindString(code); m != "" {
+		return strings.TrimSpace(firstLine(m))
+	}
+	if m := braceTable.FindString(code); m != "" && indexed.MatchString(code) {
+		return strings.TrimSpace(firstLine(m))
+	}
 	for _, m := range append(branch.FindAllStringSubmatch(code, -1), arm.FindAllStringSubmatch(code, -1)...) {
 		if knownWorld.MatchString(m[1]) || !oddInput(m[1]) {
 			continue
