@@ -48,7 +48,7 @@ func (j *judgeFlags) add(cmd *cobra.Command) {
 
 // session is an opened judge, and what is to be looked at once it has been asked.
 type session struct {
-	judge.Judge
+	judge  judge.Judge
 	replay *judge.Replay
 	record *judge.Recorder
 	file   *os.File
@@ -86,21 +86,21 @@ func (j *judgeFlags) start() (*session, error) {
 		if err == nil {
 			var r *judge.Replay
 			if r, err = judge.NewReplay(decisions); err == nil {
-				return &session{Judge: r, replay: r}, nil
+				return &session{judge: r, replay: r}, nil
 			}
 		}
 		return nil, usage(fmt.Errorf("%s: %w", j.replay, err))
 	}
 	made, err := j.open()
 	if err != nil || j.record == "" {
-		return &session{Judge: made}, err
+		return &session{judge: made}, err
 	}
 	f, err := os.OpenFile(j.record, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
 	if err != nil {
 		return nil, infra(err)
 	}
 	r := judge.NewRecorder(made, f)
-	return &session{Judge: r, record: r, file: f}, nil
+	return &session{judge: r, record: r, file: f}, nil
 }
 
 // open gives the judge, wired as in a server. The key comes from PROCTOR_JUDGE_API_KEY alone, so that

@@ -49,7 +49,7 @@ Exit status: 0 done, 2 usage, an unreadable file or some bad line.`,
 			if err != nil {
 				return err
 			}
-			ev.decider = decider
+			ev.decider = decider.judge
 			if taskVars != "" {
 				if ev.tasks, err = corpus.LoadTasks(taskVars); err != nil {
 					return usage(err)

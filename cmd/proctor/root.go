@@ -70,7 +70,7 @@ Exit status: 0 done, 1 what was asked about failed, 2 usage or bad input, 3 infr
 	}
 	root.AddCommand(newVersion(), newRules(), newEval())
 	root.AddCommand(newDoctor(), newBench(), newServe(), newDemo(), newTasks(), newJudgeCommand())
-	root.AddCommand(newExport(), newCall(), newRollouts(), newVerdicts(), newConfig(), newGC())
+	root.AddCommand(newExport(), newCall(), newRollouts(), newVerdicts(), newConfig(), newGC(), newKeys())
 	root.AddCommand(newScan(), newRun(), newGrade(), newReplay(), newReport())
 	root.AddCommand(newCredit(), newCritic())
 	return root

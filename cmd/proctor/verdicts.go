@@ -14,7 +14,7 @@ import (
 // newVerdicts groups the commands on verdicts of a running server.
 func newVerdicts() *cobra.Command {
 	cmd := &cobra.Command{Use: "verdicts", Short: "List, show and review what the monitor concluded"}
-	cmd.AddCommand(newVerdictsLs(), newVerdictsShow(), newVerdictsReview())
+	cmd.AddCommand(newVerdictsLs(), newVerdictsShow(), newVerdictsReview(), newVerdictsExport())
 	return cmd
 }
 

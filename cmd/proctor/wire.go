@@ -21,6 +21,7 @@ import (
 	"proctor/internal/api"
 	"proctor/internal/config"
 	"proctor/internal/gateway"
+	"proctor/internal/keys"
 	"proctor/internal/lab"
 	"proctor/internal/records"
 	"proctor/internal/rollouts"
@@ -38,8 +39,10 @@ type server struct {
 	engine  *docker.Engine
 	manager *rollouts.Manager
 	witness func() error // closes it; nil before it is opened
+	packs   *packSource
 	handler http.Handler
-	key     string // the trainer key
+	open    http.Handler // without keys: OpenEnv and NeMo-Gym
+	key     string       // the trainer key
 	log     *slog.Logger
 }
 
@@ -111,7 +114,7 @@ func (s *server) join(ctx context.Context, taskList []*tasks.Task, packs *rules.
 	if tw.lab != nil {
 		room = tw.lab(bench)
 	}
-	set := newPackSet(packs)
+	s.packs = newPackSource(packs, s.cfg.Packs, s.log)
 	watch, closeWitness := openWitness(s.cfg.Witness, s.log)
 	s.witness = closeWitness
 	kept, err := records.New(s.store)
@@ -127,7 +130,7 @@ func (s *server) join(ctx context.Context, taskList []*tasks.Task, packs *rules.
 		Store:   s.store, Engine: s.engine, Lab: room, Tasks: taskList,
 		Witness: watch, Secrets: lab.Secrets,
 		Inline: func(raw json.RawMessage) (*tasks.Task, error) { return tasks.ParseInline(raw) },
-		Rules:  func() rollouts.RuleSet { return set }, Judge: decider, Policy: policyOf(s.cfg),
+		Rules:  s.packs.current, Judge: decider, Policy: policyOf(s.cfg),
 		MaxRollouts: s.cfg.MaxRollouts, Lease: s.cfg.Lease, Log: s.log, Observer: observer,
 	})
 	if err != nil {
@@ -137,12 +140,17 @@ func (s *server) join(ctx context.Context, taskList []*tasks.Task, packs *rules.
 	if tw.rollouts != nil {
 		surface = tw.rollouts(surface)
 	}
-	s.handler = api.New(api.Options{
-		Rollouts: surface, Keys: []api.Key{{Secret: s.key, Role: api.RoleAdmin}}, Version: version,
+	ring, err := keys.Open(s.cfg.Data, func(err error) { s.log.Error("the API keys cannot be read; those read before hold", "err", err) })
+	if err != nil {
+		return usage(err)
+	}
+	front := api.New(api.Options{
+		Rollouts: surface, Keys: []api.Key{{Secret: s.key, Role: api.RoleAdmin}}, MoreKeys: ring.Find, Version: version,
 		Models:   gateway.New(gateway.Options{Target: s.manager.Model, Records: kept, Metrics: counts, Log: s.log}),
-		Segments: kept,
-		Metrics:  promhttp.HandlerFor(registry, promhttp.HandlerOpts{}), Log: s.log,
-	}).Handler()
+		Segments: kept, Packs: s.packs,
+		Metrics: promhttp.HandlerFor(registry, promhttp.HandlerOpts{}), Log: s.log,
+	})
+	s.handler, s.open = front.Handler(), front.CompatHandler()
 	return nil
 }
 

@@ -18,10 +18,10 @@ type agentHandler func(w http.ResponseWriter, r *http.Request, id, principal str
 func (s *Server) agent(next agentHandler) http.HandlerFunc {
 	return s.handle(func(w http.ResponseWriter, r *http.Request) error {
 		id, secret := chi.URLParam(r, "id"), bearer(r)
-		switch {
-		case s.rollouts.Authenticate(id, secret):
+		if s.rollouts.Authenticate(id, secret) {
 			return next(w, r, id, monitor.Agent)
-		case rank[s.keys.role(secret)] >= rank[RoleTrainer]:
+		}
+		if _, role := s.opens(secret); rank[role] >= rank[RoleTrainer] {
 			return next(w, r, id, monitor.Harness)
 		}
 		return notFound()

@@ -9,6 +9,7 @@ package api
 
 import (
 	"context"
+	"crypto/sha256"
 	"log/slog"
 	"net/http"
 	"runtime/debug"
@@ -62,6 +63,9 @@ type Rollouts interface {
 type Options struct {
 	Rollouts Rollouts
 	Keys     []Key
+	// MoreKeys gives the name and role of a key by the hash of its secret, "" for none; nil: there are
+	// only Keys.
+	MoreKeys func(sum [sha256.Size]byte) (name, role string)
 	Version  string
 	Metrics  http.Handler // nil: no /metrics
 	Models   Models       // nil: no model gateway
@@ -74,6 +78,7 @@ type Options struct {
 type Server struct {
 	rollouts  Rollouts
 	keys      keyring
+	moreKeys  func(sum [sha256.Size]byte) (name, role string)
 	version   string
 	metrics   http.Handler
 	models    Models
@@ -88,7 +93,7 @@ func New(o Options) *Server {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	return &Server{rollouts: o.Rollouts, keys: newKeyring(o.Keys), version: o.Version, metrics: o.Metrics, models: o.Models, segments: o.Segments, packs: o.Packs,
+	return &Server{rollouts: o.Rollouts, keys: newKeyring(o.Keys), moreKeys: o.MoreKeys, version: o.Version, metrics: o.Metrics, models: o.Models, segments: o.Segments, packs: o.Packs,
 		protocols: newProtocols(o), log: o.Log}
 }
 
