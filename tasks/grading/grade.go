@@ -84,6 +84,8 @@ func run(ctx context.Context, engine sandbox.Engine, subject Subject, opts Optio
 		return tasks.Grade{}, err
 	}
 	out := tasks.Grade{Tests: allFailed(subject.Task.Grader)}
+	ctx, cancel := context.WithTimeout(ctx, lifetime(subject.Task))
+	defer cancel()
 	g, err := newGrading(ctx, engine, subject, opts)
 	if err == nil {
 		out, err = grade(g)
@@ -96,6 +98,20 @@ func run(ctx context.Context, engine sandbox.Engine, subject Subject, opts Optio
 	}
 	out.DurationMS = time.Since(start).Milliseconds()
 	return out, nil
+}
+
+// lifetime bounds a whole grading: its runs of the tests, and half an hour for sandboxes and files, which
+// take seconds where the machine is well.
+func lifetime(task *tasks.Task) time.Duration {
+	return 30*time.Minute + 4*testTimeout(task)
+}
+
+// testTimeout bounds the test command.
+func testTimeout(task *tasks.Task) time.Duration {
+	if task.Grader.TimeoutS > 0 {
+		return time.Duration(task.Grader.TimeoutS) * time.Second
+	}
+	return DefaultTimeout
 }
 
 // blame settles a grade that an error ended, by whose doing it was.

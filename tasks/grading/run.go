@@ -11,7 +11,6 @@ import (
 	"path"
 	"path/filepath"
 	"strings"
-	"time"
 
 	"proctor/sandbox"
 	"proctor/tasks"
@@ -114,15 +113,11 @@ func (t trial) exec(ctx context.Context, dir, text string, isScript bool) (sandb
 			return sandbox.Exec{}, err
 		}
 	}
-	timeout := DefaultTimeout
-	if t.task.Grader.TimeoutS > 0 {
-		timeout = time.Duration(t.task.Grader.TimeoutS) * time.Second
-	}
 	env := t.env
 	if opts := strings.TrimSpace(t.task.Env["PYTEST_ADDOPTS"] + " " + t.sentinels.addopts); opts != "" {
 		env = append(env[:len(env):len(env)], "PYTEST_ADDOPTS="+opts)
 	}
-	return sandbox.Exec{Argv: argv, Env: env, Dir: t.task.Workdir, Timeout: timeout, Limit: maxReport}, nil
+	return sandbox.Exec{Argv: argv, Env: env, Dir: t.task.Workdir, Timeout: testTimeout(t.task), Limit: maxReport}, nil
 }
 
 // read fetches the reports of a run that ended.
