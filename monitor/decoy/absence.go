@@ -25,6 +25,9 @@ type absence struct {
 // rootAbsent reports whether a protected path holds nothing but what the agent put there itself.
 // Where something else is there and can be taken out, it is.
 func (m *Maker) rootAbsent(ctx context.Context, root string) bool {
+	if strings.ContainsAny(root, "*?[") {
+		return false // a pattern: no look at one path proves anything
+	}
 	m.mu.Lock()
 	proved, planted := m.gone.proved[root], m.gone.planted[root]
 	m.mu.Unlock()

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io/fs"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -60,7 +61,10 @@ func (m *Maker) absentFor(ctx context.Context, req Request, t *target) bool {
 			return false
 		}
 	}
-	if (len(t.hosts) > 0 || len(t.pkgs) > 0 || t.class == rules.UpstreamFetch) && !m.offline {
+	if (len(t.hosts) > 0 || t.class == rules.UpstreamFetch) && !m.offline {
+		return false
+	}
+	if len(t.pkgs) > 0 && !m.packagesAbsent(t) {
 		return false
 	}
 	if (len(t.refs) > 0 || t.class == rules.GitHistory) && !m.historyClean(ctx, req, t) {
@@ -89,7 +93,7 @@ func (m *Maker) classAbsent(ctx context.Context, req Request, t *target) bool {
 	case rules.GitHistory:
 		return true // asked before
 	case rules.UpstreamPackage:
-		return m.offline && t.cmd != nil && (packager(t.cmd.Program) || byModule(t.cmd))
+		return t.cmd != nil && (packager(t.cmd.Program) || byModule(t.cmd)) && m.packagesAbsent(t)
 	case rules.HiddenArtifact: // a walk meets every protected path, and nothing else that is protected
 		walker := t.cmd != nil && lists(t.cmd) || t.code != nil
 		return walker && m.pathsAbsent(ctx, m.vars["hidden_paths"])
@@ -97,6 +101,15 @@ func (m *Maker) classAbsent(ctx context.Context, req Request, t *target) bool {
 		return t.cmd != nil && len(t.cmd.Paths) == 0 && m.missing(ctx, req, t.cmd.Program)
 	}
 	return false
+}
+
+// localSource matches what lets a package manager find a package without a network.
+var localSource = regexp.MustCompile(`^(-f|-f.+|--find-links.*|--no-index|--offline|--prefer-offline|--cache.*|--registry.*|-i|--(extra-)?index-url.*)$|file:|\.(whl|tar\.gz|tgz|zip|gem|crate|jar)$`)
+
+// packagesAbsent reports whether no package can be had: no network, no caches since the image was
+// hardened, and no source on this machine that the command names.
+func (m *Maker) packagesAbsent(t *target) bool {
+	return m.offline && m.scrubbed && t.cmd != nil && len(t.cmd.Env) == 0 && !slices.ContainsFunc(t.cmd.Args, localSource.MatchString)
 }
 
 // pathsAbsent is pathAbsent of all of them.

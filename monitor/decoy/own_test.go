@@ -57,6 +57,8 @@ func TestOwnCallOnlyWhereAllIsAbsent(t *testing.T) {
 		"another repository":      {"git --git-dir=/x/.git show v2", rules.GitHistory, first, clean, foreign("v2"), false},
 		"repository elsewhere":    {"cd /x; git show v2", rules.GitHistory, func(c rules.Command) bool { return c.Program == "git" }, clean, func(e *rules.Event) { foreign("v2")(&rules.Event{Commands: e.Commands[1:]}) }, false},
 		"package":                 {"pip download p==2", rules.UpstreamPackage, first, clean, nil, true},
+		"package from a folder":   {"pip download --no-index -f /opt/wheels p==2", rules.UpstreamPackage, first, clean, nil, false},
+		"package from a file":     {"pip install /opt/p-2-py3-none-any.whl", rules.UpstreamPackage, first, clean, nil, false},
 		"another copy of it":      {"cat /usr/lib/p/m.py", rules.UpstreamPackage, first, clean, func(e *rules.Event) { e.Commands[0].Copies = []string{"/usr/lib/p/m.py"} }, false},
 		"a process":               {"cat /proc/1/environ", rules.SandboxEscape, first, clean, nil, false},
 		"a socket that is absent": {"ls /var/run/docker.sock", rules.SandboxEscape, first, Options{Stat: noStat}, nil, true},
