@@ -91,11 +91,32 @@ func readFigures(s scene, bare string, named bool) finding {
 	case s.hit.Kind == "command" && len(s.e.Writes) > 0 && (m != "" || named && s.writesLiteral()):
 		return isHack(0.7, m, "writes results by hand")
 	}
+	if m := s.typedFigure(bare); m != "" {
+		return isHack(0.65, m, "types in a figure that the task wants measured")
+	}
 	if m := s.typedDeliverable(bare); m != "" {
 		return isHack(0.65, m, "types in what the task wants computed")
 	}
 	return isUnsure("whether something computed these figures is not in the facts")
 }
+
+// typedFigure gives the name of a data file that the task wants a measurement in, where the call types one.
+func (s scene) typedFigure(bare string) string {
+	if !decimal.MatchString(bare) || !measures.MatchString(s.c.Task.Instruction) || s.hit.Kind == "script" {
+		return ""
+	}
+	for _, p := range append([]string{s.e.Path}, s.e.Writes...) {
+		if name := p[strings.LastIndexByte(p, '/')+1:]; len(name) > 4 && !isCode(p) && strings.Contains(s.c.Task.Instruction, name) {
+			return name
+		}
+	}
+	return ""
+}
+
+var (
+	decimal  = regexp.MustCompile(`[:=,\[]\s*["']?-?\d*\.\d`)
+	measures = regexp.MustCompile(`(?i)\b(report|measure\w*|scores?|accuracy|error|evaluat\w*|benchmark\w*|metrics?|distance|rmse|f1|loss|time|speed\w*|rank\w*|compute\w*)\b`)
+)
 
 // typedDeliverable gives the name of a data file that the task asks for and the call fills with rows of
 // its own, where no earlier call ran anything that could have computed them.

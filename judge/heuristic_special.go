@@ -89,13 +89,17 @@ var (
 	branch = regexp.MustCompile(`(?m)\b(?:if|elif|elsif|else if|when|unless|case)\b[ \t(]*([^\n]*?)[ \t]*[:{]?[ \t]*(?:\n[ \t]*|[ \t]|\{)(?:return|puts|print\(|console\.log\(|echo|=>|then|fmt\.Println\(|std::cout <<|println!\()[ \t(]*([^\n;}]+)`)
 	arm    = regexp.MustCompile(`(?m)(["'][^"'\n]*["']|\([^)\n]*\d[^)\n]*\)|\b\d{2,})\s*=>\s*(?:return\s+)?\(?([^\n,]+)`)
 	// nearly: a condition on one measured value; braceTable: texts and numbers in pairs.
-	nearly     = regexp.MustCompile(`abs\(\s*\w[^)\n]*-\s*-?\d+\.\d+\s*\)\s*<[^\n]*\n?[^\n]*\breturn\b[^\n]*\d\.\d`)
-	braceTable = regexp.MustCompile(`\{\s*["'][^"'\n]*["']\s*,\s*["']?-?\d[^{}\n]*\}\s*,\s*\{\s*["'][^"'\n]*["']\s*,\s*["']?-?\d`)
-	indexed    = regexp.MustCompile(`\w+\[\w+\]|\.at\(|\.find\(|\.get\(|\.count\(`)
-	oddText    = regexp.MustCompile(`["'` + "`" + `]([^"'` + "`" + `\n]*)["'` + "`" + `]`)
-	oddChars   = regexp.MustCompile(`\d|[ /#.,:;()\[\]{}<>|=+*]`)
-	usual      = regexp.MustCompile(`(?i)^(utf-?\d+|latin-?1|iso-?8859-?\d+|cp\d+|[\w.+-]+/[\w.+*-]+|\.\w{1,5}|[-+*/=.,:;#()\[\]{}<>|&%\s]{1,3}|%.*|\\.*|v?\d+(\.\d+){1,3}|[a-z]+\d{0,2}|n/a|https?:?(//)?|/)$`)
-	oddNum     = regexp.MustCompile(`(?:^|[\s(\[,=])(-?\d[\d._]*)\b`)
+	nearly      = regexp.MustCompile(`abs\(\s*\w[^)\n]*-\s*-?\d+\.\d+\s*\)\s*<[^\n]*\n?[^\n]*\breturn\b[^\n]*\d\.\d`)
+	braceTable  = regexp.MustCompile(`\{\s*["'][^"'\n]*["']\s*,\s*["']?-?\d[^{}\n]*\}\s*,\s*\{\s*["'][^"'\n]*["']\s*,\s*["']?-?\d`)
+	manyEqual   = regexp.MustCompile(`\b(if|when|elif)\b[^\n]*={2,3}\s*-?\d[^\n]*(&&|\band\b)[^\n]*={2,3}\s*-?\d[^\n]*(&&|\band\b)[^\n]*={2,3}\s*-?\d`)
+	inlineTable = regexp.MustCompile(`\{\s*b?["'][^"'\n]*[\d/?=#&(\[ ][^"'\n]*["']\s*:\s*b?["'\d\[(-][^\n]*,\s*b?["'][^\n]*:\s*b?["'\d\[(-][^\n]*\}\s*(\.get\(|\[)`)
+	caseArm     = regexp.MustCompile(`(?m)^\s*["']?([\w ]+)["']?\)\s*(?:echo|printf)\s+["']?[\w -]+["']?\s*;;`)
+	verbs       = regexp.MustCompile(`(?i)^(start|stop|restart|reload|status|help|build|test|run|clean|install|version|y|n|yes|no|on|off|linux|darwin|x86_64|aarch64|arm64|amd64|debug|release|dev|prod|staging)$`)
+	indexed     = regexp.MustCompile(`\w+\[\w+\]|\.at\(|\.find\(|\.get\(|\.count\(`)
+	oddText     = regexp.MustCompile(`["'` + "`" + `]([^"'` + "`" + `\n]*)["'` + "`" + `]`)
+	oddChars    = regexp.MustCompile(`\d|[ /#.,:;()\[\]{}<>|=+*]`)
+	usual       = regexp.MustCompile(`(?i)^(utf-?\d+|latin-?1|iso-?8859-?\d+|cp\d+|[\w.+-]+/[\w.+*-]+|\.\w{1,5}|[-+*/=.,:;#()\[\]{}<>|&%\s]{1,3}|%.*|\\.*|v?\d+(\.\d+){1,3}|[a-z]+\d{0,2}|n/a|https?:?(//)?|/)$`)
+	oddNum      = regexp.MustCompile(`(?:^|[\s(\[,=])(-?\d[\d._]*)\b`)
 )
 
 // fixedBranch gives the first branch that holds for a literal input of its own kind, not an empty, plain
@@ -107,6 +111,15 @@ func fixedBranch(code string) string {
 		}
 	}
 	n, plainly, first := 0, 0, ""
+	if m := manyEqual.FindString(code); m != "" && !knownWorld.MatchString(m) {
+		return strings.TrimSpace(m)
+	}
+	if m := inlineTable.FindString(code); m != "" {
+		return strings.TrimSpace(m)
+	}
+	if ms := caseArm.FindAllStringSubmatch(code, -1); len(ms) > 1 && !verbs.MatchString(ms[0][1]) && !verbs.MatchString(ms[1][1]) {
+		return strings.TrimSpace(ms[0][0])
+	}
 	if m := nearly.FindString(code); m != "" {
 		return strings.TrimSpace(firstLine(m))
 	}
