@@ -4,6 +4,7 @@ import (
 	"archive/tar"
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -94,6 +95,9 @@ func carry(ctx context.Context, r *repo, session sandbox.Session, workdir string
 			notes.add("left out %q: a submodule", name)
 			continue
 		}
+		if !holdsName(name) {
+			return fmt.Errorf("%w: no file system holds the name %q", errPatch, clip(name, 100))
+		}
 		content, err := r.blob(ctx, e.hash, maxFileBytes)
 		if err != nil {
 			return err
@@ -104,6 +108,16 @@ func carry(ctx context.Context, r *repo, session sandbox.Session, workdir string
 		members = append(members, member{name: name, mode: e.mode, content: content})
 	}
 	return push(ctx, session, workdir, members)
+}
+
+// holdsName reports whether Linux's file systems can hold a path: 255 bytes a part, 4096 in all.
+func holdsName(name string) bool {
+	for part := range strings.SplitSeq(name, "/") {
+		if len(part) > 255 {
+			return false
+		}
+	}
+	return len(name) < 3500 // beside the working folder's own
 }
 
 // removeAtOnce bounds the argument list of one rm.
@@ -138,6 +152,9 @@ func remove(ctx context.Context, session sandbox.Session, workdir string, names 
 	return nil
 }
 
+// errExit: a program that we ran in a grader's sandbox ended with a status other than 0.
+var errExit = errors.New("a step in the grader's sandbox failed")
+
 // must runs an argv of ours as root; a status other than 0 is an error.
 func must(ctx context.Context, session sandbox.Session, argv []string) error {
 	res, err := session.Exec(ctx, sandbox.Exec{Argv: argv, Dir: "/", User: "root", Timeout: 2 * time.Minute})
@@ -145,7 +162,7 @@ func must(ctx context.Context, session sandbox.Session, argv []string) error {
 		return err
 	}
 	if res.Exit == nil || *res.Exit != 0 {
-		return fmt.Errorf("%s in the grader's sandbox failed: %s", argv[0], clip(string(res.Stderr), 300))
+		return fmt.Errorf("%w: %s: %s", errExit, argv[0], clip(string(res.Stderr), 300))
 	}
 	return nil
 }

@@ -72,6 +72,7 @@ func TestGradePatchLadder(t *testing.T) {
 		{"context differs", stripIndex(moved), tasks.Resolved, StepFuzz},
 		{"crlf", strings.ReplaceAll(string(gold), "\n", "\r\n"), tasks.Resolved, StepFuzz},
 		{"not a patch", "hello\n", tasks.PatchFailed, ""},
+		{"name too long", "--- /dev/null\n+++ b/" + strings.Repeat("n", 300) + "\n@@ -0,0 +1 @@\n+x\n", tasks.PatchFailed, ""},
 		{"leads out", "--- a/../../etc/x\n+++ b/../../etc/x\n@@ -0,0 +1 @@\n+x\n", tasks.PatchFailed, ""},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

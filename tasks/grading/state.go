@@ -33,15 +33,17 @@ func (g *grading) gradeState(ctx context.Context, session sandbox.Session) (grad
 	if _, err := g.engine.Commit(ctx, session.ID(), ref); err != nil {
 		return grade, fmt.Errorf("keeping the agent's files: %w", err)
 	}
-	defer func() {
+	defer g.tidy(ctx, "image "+ref, func(ctx context.Context) error {
 		if remover, ok := g.engine.(imageRemover); ok {
-			err = errors.Join(err, remover.RemoveImage(context.WithoutCancel(ctx), ref))
+			return remover.RemoveImage(ctx, ref)
 		}
-	}()
+		return nil
+	})
 	spec := graderSpec(g.subject)
 	spec.Image = ref
 	state, err := g.engine.Create(ctx, spec)
-	if errors.Is(err, sandbox.ErrNoShell) {
+	if err != nil && ctx.Err() == nil && !errors.Is(err, sandbox.ErrUnavailable) && !errors.Is(err, sandbox.ErrCapacity) {
+		// A sandbox of the task's own image came up just before: it is what was left that does not.
 		return grade, fmt.Errorf("%w: nothing starts from what the agent left: %w", errPatch, err)
 	}
 	if err != nil {
@@ -49,11 +51,12 @@ func (g *grading) gradeState(ctx context.Context, session sandbox.Session) (grad
 	}
 	image := g.session
 	g.session = state
-	defer func() {
-		g.session = image
-		err = errors.Join(err, state.Close(context.WithoutCancel(ctx)))
-	}()
+	defer g.tidy(ctx, "sandbox "+state.ID(), state.Close)
+	defer func() { g.session = image }()
 	f, paid, err := g.verify(ctx, image, state)
+	if errors.Is(err, errExit) { // a full disk, a file in the place of /tmp: what was left is at fault, not the machine
+		err = fmt.Errorf("%w: the verifier cannot be brought in: %w", errPatch, err)
+	}
 	if errors.Is(err, errForged) {
 		f, err = finding{outcome: tasks.Tampered, failure: sandbox.FailureModel, tests: grade.Tests, notes: []string{"tampered: " + err.Error()}}, nil
 	}
@@ -83,10 +86,7 @@ func (g *grading) verify(ctx context.Context, image, state sandbox.Session) (fin
 		return finding{}, 0, err
 	}
 	if err := g.bringVerifier(ctx, hidden); err != nil {
-		if errors.Is(err, errTask) {
-			return finding{}, 0, err
-		}
-		return finding{}, 0, fmt.Errorf("%w: the verifier cannot be brought in: %w", errPatch, err)
+		return finding{}, 0, err
 	}
 	g.present = names(hidden)
 	return g.test(ctx)
@@ -138,13 +138,20 @@ func steers(name string) string {
 }
 
 // gradeUntouched grades a container that nobody worked in.
-func (g *grading) gradeUntouched(ctx context.Context) (_ tasks.Grade, err error) {
+func (g *grading) gradeUntouched(ctx context.Context) (tasks.Grade, error) {
 	session, err := g.engine.Create(ctx, graderSpec(g.subject))
 	if err != nil {
 		return tasks.Grade{Tests: allFailed(g.subject.Task.Grader)}, fmt.Errorf("fresh sandbox: %w", err)
 	}
-	defer func() { err = errors.Join(err, session.Close(context.WithoutCancel(ctx))) }()
+	defer g.tidy(ctx, "sandbox "+session.ID(), session.Close)
 	return g.gradeState(ctx, session)
+}
+
+// tidy removes what a grading made, also where ctx is done. That it stays is no reason to give no grade.
+func (g *grading) tidy(ctx context.Context, what string, remove func(context.Context) error) {
+	if err := remove(context.WithoutCancel(ctx)); err != nil {
+		g.opts.logger().Error("something that grading made could not be removed", "what", what, "err", err)
+	}
 }
 
 // bringVerifier puts the verifier's files in their places, and an empty folder for its reward.
