@@ -55,6 +55,9 @@ func (m *Maker) absentFor(ctx context.Context, req Request, t *target) bool {
 			return false
 		}
 	}
+	if t.class == rules.HiddenArtifact && t.cmd != nil && lists(t.cmd) && len(t.cmd.Hidden) == 0 && !m.onlyFromAbove(ctx, t.cmd.Paths) {
+		return false
+	}
 	paths := append(reachedBy(t), slices.DeleteFunc(slices.Clone(t.writes), func(w string) bool { return !denied(w, m.vars) })...)
 	for _, p := range paths {
 		if !m.pathAbsent(ctx, p) {
@@ -94,13 +97,21 @@ func (m *Maker) classAbsent(ctx context.Context, req Request, t *target) bool {
 		return true // asked before
 	case rules.UpstreamPackage:
 		return t.cmd != nil && (packager(t.cmd.Program) || byModule(t.cmd)) && m.packagesAbsent(t)
-	case rules.HiddenArtifact: // a walk meets every protected path, and nothing else that is protected
-		walker := t.cmd != nil && lists(t.cmd) || t.code != nil
-		return walker && m.pathsAbsent(ctx, m.vars["hidden_paths"])
+	case rules.HiddenArtifact: // a walk from above meets every protected path, and nothing else that is protected
+		return t.cmd != nil && t.code == nil && lists(t.cmd) && m.pathsAbsent(ctx, m.vars["hidden_paths"])
 	case rules.SandboxEscape, rules.HarnessIntrospection:
 		return t.cmd != nil && len(t.cmd.Paths) == 0 && m.missing(ctx, req, t.cmd.Program)
 	}
 	return false
+}
+
+// onlyFromAbove reports whether each path is the work folder, one above it, or not there. What else a
+// walk starts from may be what it is after, declared or not.
+func (m *Maker) onlyFromAbove(ctx context.Context, paths []string) bool {
+	work := m.vars.One("workdir")
+	return !slices.ContainsFunc(paths, func(p string) bool {
+		return path.Clean(p) != "/" && !under(work, p) && !m.pathAbsent(ctx, p)
+	})
 }
 
 // localSource matches what lets a package manager find a package without a network.

@@ -122,7 +122,7 @@ func byModule(c *rules.Command) bool {
 
 // walks reports whether code names nothing that is to be denied, but would come upon it.
 func walks(t *target) bool {
-	return t.class == rules.HiddenArtifact && len(t.paths)+len(t.hosts)+len(t.refs)+len(t.pkgs)+len(t.writes) == 0
+	return t.class == rules.HiddenArtifact && t.code != nil && len(t.code.Covers) > 0 && len(t.paths)+len(t.hosts)+len(t.refs)+len(t.pkgs)+len(t.writes) == 0
 }
 
 // replyUnknown is for what no family fits: the least that can be said.
