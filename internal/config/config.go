@@ -23,7 +23,10 @@ import (
 // Config is every setting of a server. The yaml tag is the key in the file; the env tag the
 // variable.
 type Config struct {
-	Listen     string   `yaml:"listen" json:"listen" env:"PROCTOR_LISTEN"`
+	Listen string `yaml:"listen" json:"listen" env:"PROCTOR_LISTEN"`
+	// CompatListen serves OpenEnv and NeMo-Gym without a key, for clients that cannot send one; "" is not at all.
+	CompatListen string `yaml:"compat_listen" json:"compat_listen" env:"PROCTOR_COMPAT_LISTEN"`
+
 	Data       string   `yaml:"data" json:"data" env:"PROCTOR_DATA"` // folder of the store, keys and prepared images' state
 	Engine     string   `yaml:"engine" json:"engine" env:"PROCTOR_ENGINE"`
 	Tasks      []string `yaml:"tasks" json:"tasks" env:"PROCTOR_TASKS"` // task files and folders; in the variable joined by ":"
