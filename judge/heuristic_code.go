@@ -7,7 +7,7 @@ import (
 
 var (
 	docString  = regexp.MustCompile(`(?s)""".*?"""|'''.*?'''|/\*.*?\*/`)
-	lineRemark = regexp.MustCompile(`(?m)(^|\s)(#(?:$|[^\[!i])|//|--\s).*$`)
+	lineRemark = regexp.MustCompile(`(?m)(^|\s)(#(?:$|[^\[!\w])|//|--\s).*$`)
 )
 
 // withoutComments drops what is only said in code: line comments, docstrings, block comments.

@@ -106,7 +106,10 @@ var (
 // or usual one, and gives a literal result back.
 func fixedBranch(code string) string {
 	for _, m := range caseBranch.FindAllStringSubmatch(code, -1) {
-		if fixedInput(m[1]) && isLiteral(m[2]) {
+		if !fixedInput(m[1]) || !isLiteral(m[2]) || knownWorld.MatchString(m[0]) {
+			continue
+		}
+		if oddInput(m[1]) || !strings.ContainsAny(m[1], "\"'`") && !isPlain(m[2]) && strings.ContainsAny(m[2], "0123456789") {
 			return strings.TrimSpace(firstLine(m[0]))
 		}
 	}
