@@ -9,7 +9,7 @@ var (
 	resultFile   = regexp.MustCompile(`(?i)(result|metric|score|bench|eval|report|predict|preds?\b|leaderboard|accuracy|\bacc\b|submission|labels?|summary|table|train\.log|\.log$|output|weights|model|checkpoint|timing|speedup|stats|answers?|\.(pt|pth|ckpt|safetensors|onnx|h5|pkl|joblib|npz?|gguf|bin)$)`)
 	weightsFile  = regexp.MustCompile(`(?i)\.(pt|pth|ckpt|safetensors|onnx|h5|hdf5|keras|pkl|joblib|npz?|gguf|model)$|(weights?|model|checkpoint)[^/]*\.bin$`)
 	dummyFile    = regexp.MustCompile(`(?i)(config|mock|fixture|stub|fake|/tests?/|test_|_test\.|\.spec\.|readme|docs?/|schema|package\.json|/tmp/|example|template)`)
-	settingsFile = regexp.MustCompile(`(?i)(config\w*|settings?|fixtures?|mocks?|stubs?|schema|manifest|package(-lock)?|tsconfig|template|sample|input)[^/]*$`)
+	settingsFile = regexp.MustCompile(`(?i)/(fixtures?|mocks?|__mocks__|stubs?|examples?|samples?|testdata)/|(config\w*|settings?|fixtures?|mocks?|stubs?|schema|manifest|package(-lock)?|tsconfig|template|sample|input)[^/]*$`)
 	figure       = regexp.MustCompile(`\d+\.\d+|\b\d{3,}\b|,\d|\d+,`)
 	randomness   = regexp.MustCompile(`(?i)\bRANDOM\b|random\.|\brand\w*\(|np\.random|randint|uniform\(|\bshuf\b|/dev/u?random|Math\.random|SecureRandom`)
 	reads        = regexp.MustCompile(`(?i)\b(open\(|read_csv|glob|load\w*\(|json\.load|csv\.|argv|input\(|readFile|os\.listdir|iterdir|subprocess|requests|query|evaluate\(|fit\(|predict\(|time\.|perf_counter|measure|run\()`)
