@@ -10,7 +10,8 @@ import (
 
 // packSet is a rollouts.RuleSet over packs: it compiles them once per task's variables.
 type packSet struct {
-	packs *rules.Packs
+	packs  *rules.Packs
+	source *packSource // that it is or was the current set of; nil for one alone
 
 	mu   sync.Mutex
 	sets map[string]*rules.Set // by the variables as JSON, which has sorted keys

@@ -31,7 +31,13 @@ func (m *Manager) newGate(d *document, sess sandbox.Session, watch monitor.Witne
 	g.Normalizer = m.opt.Normalizer(normalizeTask(d.Task), m.opt.Lab.Facts(d.Task, d.Image, sess))
 	g.Judge, g.Rules = m.opt.Judge, noRules{}
 	if m.opt.Rules != nil {
-		matcher, err := m.opt.Rules().Session(rules.Vars(d.Task.RuleVars()))
+		set := m.opt.Rules()
+		if kept, ok := set.(PinnedRules); ok { // packs may have been reloaded since the digest was taken
+			if pinned, ok := kept.At(d.View.Digests.Packs); ok {
+				set = pinned
+			}
+		}
+		matcher, err := set.Session(rules.Vars(d.Task.RuleVars()))
 		if err != nil {
 			return nil, asError(CodePackInvalid, "the rule packs do not compile for task "+d.Task.ID, err)
 		}

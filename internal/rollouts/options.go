@@ -76,6 +76,12 @@ type RuleSet interface {
 	Session(vars rules.Vars) (monitor.Matcher, error)
 }
 
+// PinnedRules is what a RuleSet may also be, where packs are reloaded while rollouts run.
+type PinnedRules interface {
+	// At gives the set of a digest that was in use earlier in this process.
+	At(digest string) (RuleSet, bool)
+}
+
 // DecoyEnv is what a decoy maker may need of its rollout.
 type DecoyEnv struct {
 	Hardened bool // the sandbox was proved clean before the agent got it
