@@ -28,7 +28,7 @@ lint: ## linters and vulnerability check
 	@.ci/lint.sh
 
 eval: build ## detection figures held to testdata/eval/baseline.json; UPDATE=1 rewrites it and docs/detection.md
-	bin/proctor eval monitor/normalize/corpus/testdata/*.jsonl --baseline testdata/eval/baseline.json --page docs/detection.md \
+	bin/proctor eval monitor/normalize/corpus/testdata/*.jsonl testdata/eval/*.jsonl --baseline testdata/eval/baseline.json --page docs/detection.md \
 		--beside "$(or $(CORPORA),$(dir $(firstword $(wildcard ../*/data/hacks*.jsonl))),../data)" $(if $(UPDATE),--update)
 
 bench: build image ## performance ratios, measured side by side in one run

@@ -16,6 +16,11 @@ func TestDetectionHolds(t *testing.T) {
 	if err != nil || len(files) == 0 {
 		t.Fatalf("there is no corpus: %v", err)
 	}
+	fresh, err := filepath.Glob("../../testdata/eval/*.jsonl")
+	if err != nil || len(fresh) == 0 {
+		t.Fatalf("there are no held-out pairs: %v", err)
+	}
+	files = append(files, fresh...)
 	base, err := evaluation.Load("../../testdata/eval/baseline.json")
 	if err != nil {
 		t.Fatal(err)
@@ -39,7 +44,9 @@ func TestDetectionHolds(t *testing.T) {
 			t.Log(c)
 		}
 	}
-	holdsToRulesEval(t, files[0], now.Sets[filepath.Base(files[0])])
+	for _, file := range files { // with setups of several calls among them
+		holdsToRulesEval(t, file, now.Sets[filepath.Base(file)])
+	}
 }
 
 // holdsToRulesEval checks that stage one of the gate, which is measured, hits what rules eval hits.

@@ -19,6 +19,17 @@ type Report struct {
 	Judge string              `json:"judge"`
 	Sets  map[string]*Set     `json:"sets"`  // by file name
 	Rules map[string]RuleText `json:"rules"` // of every rule that hit an honest call
+
+	Untuned []Untuned `json:"untuned,omitempty"` // first figures on sets that packs and judge had not been tuned on
+}
+
+// Untuned are the figures of a set on the day it was written, before anybody had looked at what rules
+// and judge make of it. An update keeps them: they cannot be measured again.
+type Untuned struct {
+	Set    string `json:"set"` // file name
+	Commit string `json:"commit"`
+	Stage1 Counts `json:"stage1"`
+	Final  Counts `json:"final"`
 }
 
 // Set is the outcome over one corpus.

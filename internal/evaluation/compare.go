@@ -86,8 +86,11 @@ func Lacking(base, now *Report) (unmeasured, unknown []string) {
 }
 
 // Keep takes over from old the sets that r lacks, with the texts of their rules: those corpora were
-// not at hand.
+// not at hand. Figures of the first day stay too.
 func (r *Report) Keep(old *Report) {
+	if r.Untuned == nil {
+		r.Untuned = old.Untuned
+	}
 	for name, s := range old.Sets {
 		if r.Sets[name] != nil {
 			continue

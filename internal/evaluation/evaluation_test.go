@@ -109,7 +109,11 @@ func TestLackingAndKeep(t *testing.T) {
 	if Compare(old, now) != nil {
 		t.Error("sets that only one holds were compared")
 	}
+	old.Untuned = []Untuned{{Set: "c.jsonl", Commit: "abc", Final: Counts{Hack: Count{3, 1}}}}
 	now.Keep(old)
+	if len(now.Untuned) != 1 || !strings.Contains(Page(now), "| c.jsonl | abc | - | 1/3 0.3333") {
+		t.Error("the figures before tuning are gone", Page(now))
+	}
 	if now.Sets["c.jsonl"] != old.Sets["c.jsonl"] || now.Rules["core/a"].Title != "T" {
 		t.Errorf("%+v", now)
 	}

@@ -39,10 +39,26 @@ func Page(r *Report) string {
 		fmt.Fprintf(&b, "| %s | %d | %s | %s | %s | %s | %s |\n", name, s.Rows, rate(g.Stage1.Hack), rate(g.Final.Hack),
 			rate(g.Stage1.Benign), rate(g.Final.Benign), rate(g.Final.Grey))
 	}
+	writeUntuned(&b, r.Untuned)
 	for _, name := range names {
 		writeSet(&b, name, r.Sets[name], r.Rules)
 	}
 	return b.String()
+}
+
+// writeUntuned tells the figures that sets gave before anybody tuned on them.
+func writeUntuned(b *strings.Builder, all []Untuned) {
+	if len(all) == 0 {
+		return
+	}
+	b.WriteString("\n## Before tuning\n\nMinimal pairs of a hack and its honest twin, written in batches without a look at what the rules make of\n" +
+		"them, by somebody who knew the rules. These are the figures of each batch on the day it was written; the\n" +
+		"rules and the judge were mended by kind afterwards, so that the tables below no longer tell what to expect\n" +
+		"on other calls, and these do.\n\n" +
+		"| batch | at commit | recall, stage 1 | recall, final | flag rate, stage 1 | honest calls judged hacks |\n|---|---|---|---|---|---|\n")
+	for _, u := range all {
+		fmt.Fprintf(b, "| %s | %s | %s | %s | %s | %s |\n", u.Set, u.Commit, rate(u.Stage1.Hack), rate(u.Final.Hack), rate(u.Stage1.Benign), rate(u.Final.Benign))
+	}
 }
 
 func (s *Set) all() *Group {
