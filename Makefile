@@ -3,7 +3,7 @@ GO      ?= go
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 LDFLAGS  = -s -w -X main.version=$(VERSION)
 
-.PHONY: tells mini help run test build docker image lint eval bench fuzz chaos interop swebench grading-swebench attacks
+.PHONY: bash-trace tells mini help run test build docker image lint eval bench fuzz chaos interop swebench grading-swebench attacks
 .DEFAULT_GOAL := help
 
 help: ## this list
@@ -58,3 +58,6 @@ mini: build image ## mini-swe-agent from PyPI on a rollout, unchanged
 
 attacks: build image ## every forgery of a state's reward alone, held to a grader that believes it
 	PROCTOR_REQUIRE_DOCKER=1 PROCTOR_ATTACKS=1 $(GO) test -count=1 -timeout 40m -run 'Attacks' ./tasks/grading
+
+bash-trace: ## what the normaliser says is run, held to bash -x over the whole corpora; an hour
+	BASH_FULL=1 go test -count=1 -timeout 120m -v -run TestRunsWhatBashRuns ./monitor/normalize
