@@ -21,7 +21,10 @@ import (
 // BenchmarkExport1000 exports 1,000 rollouts of 20 turns one after another, as a group's export does,
 // and reports the speed in bytes written and the largest heap. The rollouts are made once.
 func BenchmarkExport1000(b *testing.B) {
-	const rollouts = 1000
+	rollouts := 1000
+	if testing.Short() {
+		rollouts = 60 // for a profile
+	}
 	st, err := store.Open(context.Background(), b.TempDir(), store.Options{})
 	if err != nil {
 		b.Fatal(err)
