@@ -144,6 +144,7 @@ func serve(ctx context.Context, cfg config.Config, log *slog.Logger) error {
 	if err != nil {
 		return errors.Join(err, s.close(false))
 	}
+	s.packs.onHangup(ctx)
 	log.Info("serving", "url", running.url, "data", cfg.Data)
 	select {
 	case <-ctx.Done():
