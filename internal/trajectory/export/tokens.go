@@ -31,6 +31,12 @@ func (w *writer) texts(s *trajectory.Segment) (prompt []json.RawMessage, respons
 	return w.byCall[s.Turns[0].ModelCall].Messages, strings.Join(said, "\n")
 }
 
+// lineFor gives a line with room for a segment: growing one of megabytes copies it many times over.
+func lineFor(s *trajectory.Segment) *line {
+	const perToken, rest = 16, 16 << 10 // an id, two mask bits, and a logprob where it was sampled
+	return &line{b: make([]byte, 0, perToken*len(s.Tokens)+20*s.NAction+rest)}
+}
+
 func truncated(s *trajectory.Segment) bool {
 	return len(s.Turns) > 0 && s.Turns[len(s.Turns)-1].FinishReason == "length"
 }
@@ -53,7 +59,7 @@ func (w *writer) slime(each func(Document) error) error {
 	for _, s := range w.Segments {
 		at := split(s)
 		prompt, response := w.texts(s)
-		var l line
+		l := lineFor(s)
 		l.value("group_index", nil).value("index", s.Order).value("prompt", prompt).ids("tokens", s.Tokens)
 		l.value("response", response).value("response_length", len(s.Tokens)-at).value("label", w.TaskID).value("reward", w.Reward)
 		l.bits("loss_mask", s.LossMask[at:]).value("weight_versions", s.Versions).floats("rollout_log_probs", s.Logprobs[at:])
@@ -61,7 +67,7 @@ func (w *writer) slime(each func(Document) error) error {
 		l.object("metadata", func(m *line) {
 			m.value("proctor", w.stamp(s)).bits("action_mask", s.ActionMask[at:])
 		})
-		if err := emit(each, w.ID+"."+s.ID+".json", &l); err != nil {
+		if err := emit(each, w.ID+"."+s.ID+".json", l); err != nil {
 			return err
 		}
 	}
@@ -72,14 +78,14 @@ func (w *writer) slime(each func(Document) error) error {
 func (w *writer) verl(each func(Document) error) error {
 	for _, s := range w.Segments {
 		at := split(s)
-		var l line
+		l := lineFor(s)
 		l.value("uid", w.uid()).ids("prompt_ids", s.Tokens[:at]).ids("response_ids", s.Tokens[at:]).bits("response_mask", s.LossMask[at:])
 		l.floats("response_logprobs", s.Logprobs[at:]).value("reward_score", w.Reward).value("num_turns", len(s.Turns))
 		l.value("metrics", map[string]float64{"generate_sequences": w.seconds(s), "tool_calls": w.toolSeconds()})
 		l.object("extra_fields", func(m *line) {
 			m.value("proctor", w.stamp(s)).bits("action_mask", s.ActionMask[at:])
 		})
-		if err := emit(each, w.ID+"."+s.ID+".json", &l); err != nil {
+		if err := emit(each, w.ID+"."+s.ID+".json", l); err != nil {
 			return err
 		}
 	}
