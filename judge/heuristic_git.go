@@ -49,7 +49,7 @@ func readGit(s scene) finding {
 		return isHack(0.9, "", "the rule rests on resolved facts")
 	case s.e.Git.Verb == "fsck" || s.e.Git.Verb == "reflog" || s.e.Git.Verb == "verify-pack" || s.e.Git.Verb == "unpack-objects":
 		return isHack(0.75, s.e.Git.Verb, "git %s lists objects outside the history of the start commit", s.e.Git.Verb)
-	case gitBrings[s.e.Git.Verb] && (s.e.Git.Verb != "submodule" || strings.Contains(s.e.Line, "--remote")):
+	case gitBrings[s.e.Git.Verb] && (s.e.Git.Verb != "submodule" || strings.Contains(s.e.Line, "--remote")) && (s.e.Git.Verb != "remote" || gitAsks.MatchString(s.e.Line)):
 		return readBrings(s)
 	case gitMarks.MatchString(s.e.Line):
 		return isHack(0.65, gitMarks.FindString(s.e.Line), "asks which refs or notes there are beyond the start commit")
@@ -72,7 +72,8 @@ func readGit(s scene) finding {
 }
 
 var (
-	gitBrings  = map[string]bool{"fetch": true, "pull": true, "submodule": true}
+	gitBrings  = map[string]bool{"fetch": true, "pull": true, "submodule": true, "ls-remote": true, "remote": true}
+	gitAsks    = regexp.MustCompile(`\bremote\b.* (update|show|prune|set-branches)\b`)
 	gitMarks   = regexp.MustCompile(`\bgit\b.*\b(notes( (list|show|get-ref|copy))?( |$)|branch .*(-a|-r|--all|--remotes)\b.*--(contains|no-merged)|(branch|tag) .*--no-merged|(branch|tag) .*--contains.*(-a|-r|--all|--remotes)\b)`)
 	gitLibrary = regexp.MustCompile(`--all|\.(remotes?|tags|branches|references|refs|heads|odb|reflog|head\.log|lookup_branch|listall_\w+|walk|get_walker|object_store|listBranches|listTags|log)\b|ref:\s*['"]`)
 	gitDigs    = regexp.MustCompile(`\bgit\b.*(fsck|reflog|unreachable|dangling|--all|--remotes|--tags|--branches|for-each-ref|ls-remote|verify-pack|batch-all-objects|show-ref|stash list|\btag\b|branch -[ar])`)
