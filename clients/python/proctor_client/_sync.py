@@ -1,0 +1,111 @@
+"""The client for plain code."""
+
+from __future__ import annotations
+
+import uuid
+from typing import Any, Optional
+
+from ._http import Transport
+from ._types import Grade, Group, Observation, Tool, Verdict
+
+
+class Client:
+    """A trainer's client. Safe for use by several threads. As a context manager it needs no closing of its own."""
+
+    def __init__(self, url: Optional[str] = None, key: Optional[str] = None, *, timeout: float = 7300, tries: int = 8):
+        self._transport = Transport(url, key, timeout, tries)
+
+    def __enter__(self) -> "Client":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        return None
+
+    def rollout(self, task_id: Optional[str] = None, *, idempotency_key: Optional[str] = None, **options: Any) -> "Rollout":
+        """Makes a rollout. options are the fields of POST /v1/rollouts: mode, policy, seed, group_id, task, ..."""
+        body = {**({"task_id": task_id} if task_id else {}), **options}
+        made = self._transport.send("POST", "/v1/rollouts", body, key=idempotency_key or str(uuid.uuid4()))
+        return Rollout(self._transport, made)
+
+    def group(self, task_id: str, n: int, *, idempotency_key: Optional[str] = None, **options: Any) -> tuple[str, list["Rollout"], list[dict[str, str]]]:
+        """Makes n rollouts of a task: the group's id, the rollouts, and what could not be made."""
+        made = self._transport.send("POST", "/v1/groups", {"task_id": task_id, "n": n, **options}, key=idempotency_key or str(uuid.uuid4()))
+        return made["id"], [Rollout(self._transport, r) for r in made["rollouts"]], made["failed"]
+
+    def group_results(self, group_id: str, wait_s: int = 0) -> Group:
+        return Group.of(self._transport.send("GET", f"/v1/groups/{group_id}?wait_s={wait_s}"))
+
+    def tasks(self) -> list[dict[str, Any]]:
+        return self._transport.send("GET", "/v1/tasks")["tasks"]
+
+    def policy_stats(self, name: str) -> dict[str, Any]:
+        return self._transport.send("GET", f"/v1/policies/{name}/stats")
+
+
+class Rollout:
+    """One attempt at a task. As a context manager its sandbox is freed at the end; the record stays.
+
+    Calls of one rollout are serial: share it between threads only with a lock of your own.
+    """
+
+    def __init__(self, transport: Transport, made: dict[str, Any]):
+        self._transport = transport
+        self.id: str = made["id"]
+        self.agent_token: str = made["agent_token"]
+        self.task_id: str = made["task_id"]
+        self.instruction: str = made["instruction"]
+        self.workdir: str = made["workdir"]
+        self.tools = [Tool.of(t) for t in made["tools"]]
+        self.links: dict[str, str] = made["links"]
+
+    def __enter__(self) -> "Rollout":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.delete()
+
+    @property
+    def url(self) -> str:
+        return self._transport.url
+
+    def call(self, name: str, arguments: dict[str, Any], *, call_id: str = "", idempotency_key: Optional[str] = None) -> Observation:
+        """Runs a tool as the agent. However often it is sent, it runs once."""
+        body = {"call_id": call_id, "name": name, "arguments": arguments}
+        return Observation.of(self._transport.send("POST", self.links["calls"], body, token=self.agent_token, key=idempotency_key or str(uuid.uuid4())))
+
+    def bash(self, command: str, **arguments: Any) -> Observation:
+        return self.call("bash", {"command": command, **arguments})
+
+    def exec(self, argv: list[str], stdin: str = "", timeout_s: float = 60) -> dict[str, Any]:
+        """Runs one argv as the harness: recorded, not judged, outside the agent's shell."""
+        body = {"argv": argv, "stdin": stdin, "timeout_s": timeout_s}
+        return self._transport.send("POST", f"/v1/rollouts/{self.id}/exec", body, key=str(uuid.uuid4()))
+
+    def heartbeat(self) -> None:
+        self._transport.send("POST", f"/v1/rollouts/{self.id}/heartbeat", key=str(uuid.uuid4()))
+
+    def submit(self) -> None:
+        self._transport.send("POST", f"/v1/rollouts/{self.id}/submit", token=self.agent_token, key=str(uuid.uuid4()))
+
+    def grade(self) -> Grade:
+        """Grades in a fresh sandbox and waits for it. Asked again it gives the same grade."""
+        return Grade.of(self._transport.send("POST", f"/v1/rollouts/{self.id}/grade?wait=true", key=str(uuid.uuid4())))
+
+    def patch(self) -> bytes:
+        got = self._transport.send("GET", f"/v1/rollouts/{self.id}/patch")
+        return got if isinstance(got, bytes) else b""
+
+    def trajectory(self) -> dict[str, Any]:
+        return self._transport.send("GET", f"/v1/rollouts/{self.id}/trajectory")
+
+    def verdicts(self) -> list[Verdict]:
+        return [Verdict.of(v) for v in self._transport.send("GET", f"/v1/rollouts/{self.id}/verdicts")["verdicts"]]
+
+    def delete(self) -> None:
+        """Frees the sandbox. Deleting what is gone is no error."""
+        from ._errors import NotFound
+
+        try:
+            self._transport.send("DELETE", f"/v1/rollouts/{self.id}")
+        except NotFound:
+            pass
