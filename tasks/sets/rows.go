@@ -96,13 +96,14 @@ func eachLine(file string, in *bufio.Reader, each func(*row)) []tasks.Problem {
 	var problems []tasks.Problem
 	for line, number := 1, 0; ; line++ {
 		data, err := readLine(in)
-		if len(bytes.TrimSpace(data)) > 0 {
+		data = bytes.TrimSpace(data)
+		if len(data) > 0 {
 			number++
 			fields, bad := decodeRow(data)
 			switch {
 			case bad == nil:
 				each(&row{file: file, number: number, line: line, fields: fields})
-			case errors.Is(err, io.EOF) && errors.Is(bad, io.ErrUnexpectedEOF):
+			case errors.Is(bad, io.ErrUnexpectedEOF) && atEnd(in):
 				problems = append(problems, tasks.Problem{File: file, Line: line, Row: number, Message: "ends in the middle of a row: the file is cut off", Remedy: "fetch it anew; the rows before are used"})
 			default:
 				problems = append(problems, tasks.Problem{File: file, Line: line, Row: number, Message: "is no JSON object: " + bad.Error(), Remedy: "write one JSON object a line"})
@@ -118,6 +119,12 @@ func eachLine(file string, in *bufio.Reader, each func(*row)) []tasks.Problem {
 			return append(problems, tasks.Problem{File: file, Message: fmt.Sprintf("holds more than %d rows", maxRows), Remedy: "split it"})
 		}
 	}
+}
+
+// atEnd reports whether nothing but blanks follows.
+func atEnd(in *bufio.Reader) bool {
+	rest, err := in.Peek(64)
+	return errors.Is(err, io.EOF) && len(bytes.TrimSpace(rest)) == 0
 }
 
 // readLine reads to the end of a line, of at most maxRow bytes.
