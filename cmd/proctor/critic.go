@@ -139,9 +139,17 @@ func printScore(out io.Writer, s critic.Score, asJSON bool) error {
 	w := tabwriter.NewWriter(out, 0, 8, 2, ' ', 0)
 	fmt.Fprintf(w, "pairs\t%d\nparsed\t%d (%.3f)\n", s.Pairs, s.Parsed, s.ParseRate)
 	fmt.Fprintf(w, "mean squared error\t%s\nof the mean return\t%s\nexplained variance\t%s\nreward\t%s\n",
-		ptr(s.MSE), ptr(s.BaselineMSE), ptr(s.ExplainedVariance), ptr(s.Reward))
-	fmt.Fprintf(w, "top 1 among continuations\t%s of %d forks\n", ptr(s.Top1), s.Forks)
+		decimals(s.MSE), decimals(s.BaselineMSE), decimals(s.ExplainedVariance), decimals(s.Reward))
+	fmt.Fprintf(w, "top 1 among continuations\t%s of %d forks\n", decimals(s.Top1), s.Forks)
 	return w.Flush()
+}
+
+// decimals shows a figure that may be missing.
+func decimals(x *float64) string {
+	if x == nil {
+		return "-"
+	}
+	return fmt.Sprintf("%.4f", *x)
 }
 
 // newCriticPairs exports what a critic trains on.

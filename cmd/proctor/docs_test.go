@@ -12,7 +12,7 @@ import (
 )
 
 // runnablePages are the pages whose console blocks are run, in folders of their own.
-var runnablePages = []string{"docs/rule-author-guide.md", "docs/security-guide.md"}
+var runnablePages = []string{"docs/rule-author-guide.md", "docs/security-guide.md", "docs/credit.md"}
 
 // servedPages are run beside a server that holds the demo task, whose data folder is .proctor. They
 // share one, and the evaluator guide reads the rollout that the trainer guide made.
