@@ -107,7 +107,7 @@ func TestStoredOnce(t *testing.T) {
 	for _, r := range rows {
 		stored += len(r.Doc)
 	}
-	if stored*10 > whole {
+	if stored*8 > whole {
 		t.Errorf("%d bytes are stored of prompts that hold %d", stored, whole)
 	}
 }
