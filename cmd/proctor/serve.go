@@ -56,6 +56,7 @@ func serveFlags(cmd *cobra.Command, file *string, c *config.Config) {
 	f := cmd.Flags()
 	f.StringVar(file, "config", "", "YAML file of settings")
 	f.StringVar(&c.Listen, "listen", c.Listen, "address to listen on; port 0 picks a free one")
+	f.StringVar(&c.CompatListen, "compat-listen", c.CompatListen, "loopback `ADDRESS` for OpenEnv and NeMo-Gym clients, which send no key; empty for none")
 	f.StringVar(&c.Data, "data", c.Data, "data folder: store, keys, state of prepared images")
 	f.StringVar(&c.Engine, "engine", c.Engine, "sandbox engine: docker")
 	f.StringSliceVar(&c.Tasks, "tasks", nil, "task files or folders")
@@ -91,9 +92,10 @@ func settings(cmd *cobra.Command, file string, flags config.Config) (config.Conf
 		"listen": func() { c.Listen = flags.Listen }, "data": func() { c.Data = flags.Data }, "engine": func() { c.Engine = flags.Engine },
 		"tasks": func() { c.Tasks = flags.Tasks }, "packs": func() { c.Packs = flags.Packs }, "boxd": func() { c.Boxd = flags.Boxd },
 		"ready-file": func() { c.ReadyFile = flags.ReadyFile }, "on-exit": func() { c.OnExit = flags.OnExit }, "preset": func() { c.Preset = flags.Preset },
-		"answers":      func() { c.Answers = flags.Answers },
-		"witness":      func() { c.Witness = flags.Witness },
-		"max-rollouts": func() { c.MaxRollouts = flags.MaxRollouts }, "lease": func() { c.Lease = flags.Lease },
+		"compat-listen": func() { c.CompatListen = flags.CompatListen },
+		"answers":       func() { c.Answers = flags.Answers },
+		"witness":       func() { c.Witness = flags.Witness },
+		"max-rollouts":  func() { c.MaxRollouts = flags.MaxRollouts }, "lease": func() { c.Lease = flags.Lease },
 		"log-level": func() { c.LogLevel = flags.LogLevel }, "log-format": func() { c.LogFormat = flags.LogFormat },
 		"judge-url": func() { c.Judge.URL = flags.Judge.URL }, "judge-model": func() { c.Judge.Model = flags.Judge.Model },
 		"judge-timeout":   func() { c.Judge.Timeout = flags.Judge.Timeout },
@@ -172,17 +174,22 @@ type running struct {
 	http   *http.Server
 	failed chan error
 	ready  []string // files that say so
+	compat *compatListener
 }
 
 // start takes requests on listener and writes the ready files.
 func (s *server) start(listener net.Listener) (*running, error) {
-	r := &running{server: s, url: "http://" + listener.Addr().String(), failed: make(chan error, 1)}
+	r := &running{server: s, url: "http://" + listener.Addr().String(), failed: make(chan error, 2)}
 	r.http = &http.Server{Handler: s.handler, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, ErrorLog: slog.NewLogLogger(s.log.Handler(), slog.LevelDebug)}
 	go func() {
 		if err := r.http.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
 			r.failed <- err
 		}
 	}()
+	var err error
+	if r.compat, err = serveCompat(context.Background(), s.cfg.CompatListen, s.open, s.log, r.failed); err != nil {
+		return nil, errors.Join(err, r.http.Close())
+	}
 	ready, err := json.Marshal(map[string]any{"url": r.url, "pid": os.Getpid(), "version": version})
 	if err != nil {
 		return nil, err
@@ -211,6 +218,7 @@ func (r *running) stop(remove bool) error {
 		r.log.Warn("calls still run; they are taken up at the next start")
 		drained = nil
 	}
+	drained = errors.Join(drained, r.compat.close())
 	shutdown := r.http.Shutdown(ctx)
 	if errors.Is(shutdown, context.DeadlineExceeded) {
 		shutdown = r.http.Close()
