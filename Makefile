@@ -64,4 +64,4 @@ attacks: build image ## every forgery of a state's reward alone, held to a grade
 	PROCTOR_REQUIRE_DOCKER=1 PROCTOR_ATTACKS=1 $(GO) test -count=1 -timeout 40m -run 'Attacks' ./tasks/grading
 
 bash-trace: ## what the normaliser says is run, held to bash -x over the whole corpora; an hour
-	BASH_FULL=1 go test -count=1 -timeout 120m -v -run TestRunsWhatBashRuns ./monitor/normalize
+	BASH_TRACE=1 BASH_FULL=1 go test -count=1 -timeout 120m -v -run TestRunsWhatBashRuns ./monitor/normalize
