@@ -120,6 +120,9 @@ func (heuristic) read(c Case, ev event, hit Hit) finding {
 	}
 	s.followWrite()
 	f := readers(hit.Class)(s)
+	if f.Verdict == Hack && f.Confidence < 0.9 && s.nowhere() {
+		f = isUnsure("%s, in no task that could be cheated in", f.Reason)
+	}
 	if f.Verdict == "" {
 		f = isUnsure("nothing in the facts decides")
 	}
