@@ -80,7 +80,7 @@ func (b *benchRun) measure(ctx context.Context, dir, boxd string, concurrency, l
 	var ids []string
 	for i := range b.Rollouts {
 		id := fmt.Sprintf("work-%d", i)
-		list, ids = append(list, &tasks.Task{ID: id, Instruction: "Work.", Image: baseImage, Workdir: "/"}), append(ids, id)
+		list, ids = append(list, &tasks.Task{ID: id, Instruction: "Work.", Image: baseImage, Workdir: "/srv"}), append(ids, id)
 	}
 	r, err := startLocal(ctx, cfg, list)
 	if err != nil {
@@ -94,7 +94,7 @@ func (b *benchRun) measure(ctx context.Context, dir, boxd string, concurrency, l
 	}
 	model := httptest.NewServer(counting(command, b.Calls))
 	defer model.Close()
-	runner := &evalrun.Runner{Dir: filepath.Join(dir, "run"), Client: c, Endpoint: evalrun.NewEndpoint(model.URL, ""), Concurrency: concurrency}
+	runner := &evalrun.Runner{Dir: filepath.Join(dir, "run"), Client: c, Endpoint: evalrun.NewEndpoint(model.URL, ""), Concurrency: concurrency, NoPatches: true}
 	before, began := processorTimes(), time.Now()
 	rep, err := runner.Run(ctx, evalrun.Plan{Tasks: ids, N: 1, Model: "scripted", BaseURL: model.URL, Protocol: evalrun.Tools, NoGrade: true})
 	if err != nil {

@@ -105,12 +105,12 @@ func (a *attempt) work(ctx context.Context) error {
 	if _, err := srv.grade(ctx, made.ID); err != nil {
 		return fmt.Errorf("grade: %w", err)
 	}
-	return a.keep(ctx, made.ID)
+	return a.keep(ctx, made.ID, true)
 }
 
 // ungraded keeps the record of an attempt that is not to be graded, and frees its sandbox.
 func (a *attempt) ungraded(ctx context.Context, id string) error {
-	if err := a.keep(ctx, id); err != nil {
+	if err := a.keep(ctx, id, !a.run.NoPatches); err != nil {
 		return err
 	}
 	a.res.Reward, a.res.FailureClass = nil, Ungraded
@@ -194,8 +194,8 @@ func (a *attempt) play(ctx context.Context, made *rollouts.Created) (string, err
 	return stop, err
 }
 
-// keep writes down what the server knows of a rollout.
-func (a *attempt) keep(ctx context.Context, id string) error {
+// keep writes down what the server knows of a rollout, with its patch where that is wanted.
+func (a *attempt) keep(ctx context.Context, id string, withPatch bool) error {
 	body, err := a.run.server.record(ctx, id)
 	if err != nil {
 		return fmt.Errorf("read the record: %w", err)
@@ -207,6 +207,9 @@ func (a *attempt) keep(ctx context.Context, id string) error {
 	a.res.fromRecord(&t)
 	if err := writeWhole(a.path(".trajectory.json"), body); err != nil {
 		return err
+	}
+	if !withPatch {
+		return nil
 	}
 	patch, err := a.run.server.patch(ctx, id)
 	var p *client.Problem
@@ -223,7 +226,7 @@ func (a *attempt) keep(ctx context.Context, id string) error {
 func (a *attempt) failed(ctx context.Context, err error) {
 	r := a.res
 	if r.RolloutID != "" {
-		if kerr := a.keep(ctx, r.RolloutID); kerr != nil {
+		if kerr := a.keep(ctx, r.RolloutID, false); kerr != nil {
 			err = errors.Join(err, kerr)
 		}
 		if derr := a.run.server.Delete(ctx, r.RolloutID); derr != nil {

@@ -33,6 +33,7 @@ type Runner struct {
 	Endpoint    *Endpoint // nil with an outside agent
 	Concurrency int       // attempts at once; 0: 4
 	RetryFailed bool      // make attempts again that ended without a reward
+	NoPatches   bool      // do not fetch the patches of attempts that are not graded: each takes a sandbox
 	Patience    time.Duration
 	Watch       func(Progress) // nil: none; called by one goroutine at a time
 
