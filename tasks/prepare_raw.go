@@ -65,7 +65,7 @@ func (p *Preparer) dockerfile(ctx context.Context, task *Task) (sandbox.Image, e
 	fmt.Fprintln(h, hashOf("dockerfile", buildVersion, path.Base(file), task.Network.Setup))
 	read, write := io.Pipe()
 	go func() { write.CloseWithError(tarContext(write, task, path.Dir(file))) }()
-	if _, err := io.Copy(h, read); err != nil {
+	if err := hashContext(h, read); err != nil {
 		return sandbox.Image{}, fmt.Errorf("%w: build.dockerfile: %w", ErrSetup, err)
 	}
 	key := hex.EncodeToString(h.Sum(nil))
@@ -92,6 +92,23 @@ func (p *Preparer) dockerfile(ctx context.Context, task *Task) (sandbox.Image, e
 		return img, fmt.Errorf("%w: build.dockerfile: %w", ErrSetup, err)
 	}
 	return img, err
+}
+
+// hashContext writes what a context holds to h: not its times, which a fresh checkout has others of.
+func hashContext(h io.Writer, context io.Reader) error {
+	for in := tar.NewReader(context); ; {
+		e, err := in.Next()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(h, "%q %o %d %q %d\n", e.Name, e.Mode, e.Typeflag, e.Linkname, e.Size)
+		if _, err := io.Copy(h, in); err != nil {
+			return err
+		}
+	}
 }
 
 // builder runs a task's build and setup in a sandbox.
@@ -234,6 +251,7 @@ func tarEntry(w *tar.Writer, root *os.Root, p, rel string, d fs.DirEntry) error 
 		return err
 	}
 	h.Name, h.Uid, h.Gid, h.Uname, h.Gname, h.Format = rel, 0, 0, "", "", tar.FormatPAX
+	h.AccessTime, h.ChangeTime = time.Time{}, time.Time{} // they change when nothing does
 	if info.IsDir() {
 		h.Name += "/"
 	}

@@ -224,16 +224,22 @@ func addBytes(w *tar.Writer, name string, data []byte) error {
 	return err
 }
 
-// lent reports whether a name in a layer is what was lent, or the mark of its deletion.
-func lent(name string) bool {
-	name = "/" + strings.TrimPrefix(path.Clean("/"+name), "/")
+// lent reports whether a name in a layer is what was lent, or the mark of its deletion; also where a
+// COPY of the whole context took the folder along.
+func (l *loan) lent(name string) bool {
+	name = path.Clean("/" + name)
+	for _, part := range strings.Split(name, "/") {
+		if strings.TrimPrefix(part, ".wh.") == l.folder {
+			return true
+		}
+	}
 	return name == lentFolder || strings.HasPrefix(name, lentFolder+"/") || name == path.Join(path.Dir(lentFolder), ".wh."+path.Base(lentFolder))
 }
 
 // layer gives a layer without what was lent, and its digest; the file itself where there was nothing.
 // empty says that nothing else was in it.
 func (s *stripper) layer(file string, n int) (out, id string, empty bool, err error) {
-	has, rest, err := scanLayer(file)
+	has, rest, err := s.loan.scanLayer(file)
 	if err != nil {
 		return "", "", false, err
 	}
@@ -243,7 +249,7 @@ func (s *stripper) layer(file string, n int) (out, id string, empty bool, err er
 	out = file
 	if has {
 		out = filepath.Join(s.dir, fmt.Sprintf("out%d", n))
-		if err := filterLayer(file, out); err != nil {
+		if err := s.loan.filterLayer(file, out); err != nil {
 			return "", "", false, err
 		}
 	}
@@ -258,10 +264,10 @@ func (s *stripper) layer(file string, n int) (out, id string, empty bool, err er
 }
 
 // scanLayer counts what is not lent in a layer; the folder above it alone counts as nothing.
-func scanLayer(file string) (has bool, rest int, err error) {
+func (l *loan) scanLayer(file string) (has bool, rest int, err error) {
 	err = eachLayerEntry(file, func(h *tar.Header, _ io.Reader) error {
 		switch {
-		case lent(h.Name):
+		case l.lent(h.Name):
 			has = true
 		case path.Clean("/"+h.Name) != path.Dir(lentFolder):
 			rest++
@@ -291,14 +297,14 @@ func eachLayerEntry(file string, each func(*tar.Header, io.Reader) error) error 
 	}
 }
 
-func filterLayer(from, to string) error {
+func (l *loan) filterLayer(from, to string) error {
 	f, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return err
 	}
 	w := tar.NewWriter(f)
 	err = eachLayerEntry(from, func(h *tar.Header, content io.Reader) error {
-		if lent(h.Name) {
+		if l.lent(h.Name) {
 			return nil
 		}
 		if err := w.WriteHeader(h); err != nil {

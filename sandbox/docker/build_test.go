@@ -49,6 +49,7 @@ RUN env | grep -q 'simple$' && \
     grep -q CERTIFICATE "$SSL_CERT_FILE" && grep -q ca.pem "$APT_CONFIG" && echo one > /one
 from first
 COPY kept.txt /kept
+COPY . /all
 COPY --from=first /one /two
 RUN test -s "$REQUESTS_CA_BUNDLE" && env | grep -c simple > /three
 ENV MINE=yes`
@@ -62,7 +63,7 @@ ENV MINE=yes`
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := len(steps); got != 7 || !strings.Contains(steps[2], "FROM") && !strings.Contains(steps[2], "from") {
+	if got := len(steps); got != 8 || !strings.Contains(steps[2], "FROM") && !strings.Contains(steps[2], "from") {
 		t.Errorf("steps told: %q", steps)
 	}
 	checkNothingLent(t, cli, img)
@@ -107,7 +108,7 @@ func checkNothingLent(t *testing.T, cli *client.Client, img sandbox.Image) {
 		t.Fatal(err)
 	}
 	defer func() { _ = cli.ContainerRemove(ctx, made.ID, container.RemoveOptions{Force: true}) }()
-	for name, want := range map[string]bool{"/one": true, "/two": true, "/three": true, "/kept": true, "/tmp": true, "/tmp/.certs": false} {
+	for name, want := range map[string]bool{"/one": true, "/two": true, "/three": true, "/kept": true, "/tmp": true, "/tmp/.certs": false, "/all/kept.txt": true} {
 		_, err := cli.ContainerStatPath(ctx, made.ID, name)
 		if (err == nil) != want {
 			t.Errorf("%s: %v", name, err)
