@@ -60,7 +60,11 @@ func (r *run) netFacts(cmd *rules.Command, args []arg) {
 		r.rawSocket(&n, name, args, cmd.Stdin)
 	case "dig", "nslookup", "host", "ping", "ping6", "getent", "drill", "traceroute", "tracepath", "mtr", "resolvectl":
 		for _, a := range args[1:] { // a name that is asked for reaches its servers, whatever answers
-			if h := strings.TrimPrefix(a.s, "@"); strings.Contains(h, ".") && hostLike(h) {
+			h := strings.TrimPrefix(a.s, "@")
+			if i := strings.LastIndexAny(h, ")}`"); i >= 0 { // what a substitution gives is asked below the name that follows it
+				h = strings.TrimPrefix(h[i+1:], ".")
+			}
+			if strings.Contains(h, ".") && hostLike(h) {
 				r.addHost(&n, h)
 			}
 		}
