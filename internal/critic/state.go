@@ -73,13 +73,14 @@ func States(instruction string, steps []Step, kinds []string) []State {
 func want1(want map[string]bool, kind string) bool { return len(want) == 0 || want[kind] }
 
 func state(kind string, ordinal int, instruction string, told []string) State {
+	instruction = cut(instruction, maxPrefix/4)
 	size, first := len(instruction), len(told)
 	for first > 0 && size+len(told[first-1]) <= maxPrefix {
 		first--
 		size += len(told[first])
 	}
 	var b strings.Builder
-	b.WriteString("Task:\n" + cut(instruction, maxPrefix/4) + "\n")
+	b.WriteString("Task:\n" + instruction + "\n")
 	if first > 0 {
 		fmt.Fprintf(&b, "\n[%d earlier steps left out]\n", first)
 	}
