@@ -57,7 +57,10 @@ func (f *folder) expr(i int) (c constant, next int, ok bool) {
 	c, i, ok = f.term(i)
 	for ok {
 		switch t := f.at(i); {
-		case f.is(i, "+"), t.kind == tokPunct && t.text == "." && (f.lang == "perl" || f.lang == "php"), f.is(i, "~") && f.lang == "lua":
+		case f.is(i, "+"), t.kind == tokPunct && t.text == "." && (f.lang == "perl" || f.lang == "php"), f.is(i, ".") && f.is(i+1, ".") && f.lang == "lua":
+			if f.lang == "lua" && t.text == "." { // two dots
+				i++
+			}
 			d, j, more := f.term(i + 1)
 			if !more || d.num != c.num || d.lists != c.lists {
 				return c, i, true
@@ -101,7 +104,7 @@ func (f *folder) expr(i int) (c constant, next int, ok bool) {
 				return c, i, true
 			}
 			c, i = text(strings.Repeat(c.s, d.n)), j
-		case t.kind == tokString && !c.num && !c.lists && (f.lang == "python" || f.lang == "c" || f.lang == "ruby") && f.at(i-1).kind == tokString:
+		case t.kind == tokString && !c.num && !c.lists && (f.lang == "python" || f.lang == "c" || f.lang == "ruby" || f.lang == "awk") && f.at(i-1).kind == tokString:
 			d, j, more := f.term(i)
 			if !more || d.lists {
 				return c, i, true

@@ -1,8 +1,10 @@
 package normalize
 
 import (
+	"encoding/base32"
 	"encoding/base64"
 	"encoding/hex"
+	"encoding/json"
 	"strings"
 	"unicode/utf8"
 )
@@ -10,7 +12,10 @@ import (
 func pureCall(name string) bool {
 	switch name[strings.LastIndexByte(name, '.')+1:] {
 	case "chr", "str", "bytes", "bytearray", "fromhex", "b64decode", "urlsafe_b64decode", "decode64", "atob", "from", "fromCharCode",
-		"join", "Join", "Path", "PurePath", "PosixPath", "map", "reversed", "expanduser", "abspath", "getcwd", "unhexlify", "decode", "String", "list", "int", "strict_decode64":
+		"join", "Join", "Path", "PurePath", "PosixPath", "map", "reversed", "expanduser", "abspath", "getcwd", "unhexlify", "decode", "String", "list", "int", "strict_decode64",
+		"b32decode", "b16decode", "b85decode", "a85decode", "a2b_base64", "a2b_hex", "decode_base64", "base64_decode", "hex2bin", "strrev", "str_rot13",
+		"decompress", "inflateSync", "gunzipSync", "gzinflate", "gzuncompress", "gzdecode",
+		"unquote", "unquote_plus", "urldecode", "rawurldecode", "decodeURIComponent", "unescape", "uri_unescape", "loads", "parse", "maketrans":
 		return true
 	}
 	return false
@@ -58,8 +63,16 @@ func apply(name string, args []constant, cwd string) (constant, bool) {
 	case "fromhex", "unhexlify":
 		b, err := hex.DecodeString(strings.ReplaceAll(first.s, " ", ""))
 		return text(string(b)), err == nil
-	case "b64decode", "urlsafe_b64decode", "decode64", "strict_decode64", "atob":
+	case "b64decode", "urlsafe_b64decode", "decode64", "strict_decode64", "atob", "a2b_base64", "decode_base64", "base64_decode":
 		return decodeText(first.s, "base64")
+	case "strrev":
+		return text(reverse(first.s)), !first.num
+	case "maketrans":
+		return constant{list: args, lists: true}, len(args) == 2
+	case "loads", "parse":
+		var s string
+		err := json.Unmarshal([]byte(first.s), &s)
+		return text(s), err == nil && !first.lists && !first.num
 	case "from", "decode":
 		if len(args) == 2 {
 			return decodeText(first.s, args[1].s)
@@ -67,6 +80,31 @@ func apply(name string, args []constant, cwd string) (constant, bool) {
 		return first, short == "from"
 	case "reversed":
 		return text(reverse(first.s)), !first.num
+	}
+	return unpack(short, first)
+}
+
+// unpack computes the calls that undo an encoding or a compression.
+func unpack(name string, c constant) (constant, bool) {
+	if c.num || c.lists {
+		return constant{}, false
+	}
+	switch name {
+	case "b16decode", "a2b_hex", "hex2bin":
+		return decodeText(c.s, "hex")
+	case "b32decode":
+		return decodeText(c.s, "base32")
+	case "b85decode", "a85decode":
+		s, ok := base85(c.s, name == "a85decode")
+		return text(s), ok
+	case "str_rot13":
+		return text(rot13(c.s)), true
+	case "decompress", "inflateSync", "gunzipSync", "gzuncompress", "gzdecode", "gzinflate":
+		v := inflate(c.s)
+		return text(v.s), v.known
+	case "unquote", "urldecode", "rawurldecode", "decodeURIComponent", "unescape", "uri_unescape", "unquote_plus":
+		s, ok := urlDecoded(c.s, name == "unquote_plus" || name == "urldecode")
+		return text(s), ok
 	}
 	return constant{}, false
 }
@@ -109,6 +147,12 @@ func decodeText(s, how string) (constant, bool) {
 	case "hex":
 		b, err := hex.DecodeString(s)
 		return text(string(b)), err == nil
+	case "base32":
+		b, err := base32.StdEncoding.DecodeString(strings.ToUpper(s))
+		return text(string(b)), err == nil
+	case "zlib", "bz2", "zip":
+		v := inflate(s)
+		return text(v.s), v.known
 	case "rot13":
 		return text(rot13(s)), true
 	case "utf8", "ascii", "latin1":

@@ -56,6 +56,10 @@ func methodOf(c constant, method string, args []constant) (constant, bool) {
 			return out, true
 		}
 		return text(reverse(c.s)), true
+	case "translate":
+		if len(args) == 1 && args[0].lists && len(args[0].list) == 2 && !c.lists {
+			return translated(c.s, args[0].list[0].s, args[0].list[1].s)
+		}
 	case "joinpath":
 		d, ok := joinAll(append([]constant{c}, args...))
 		d.path = true
@@ -135,6 +139,9 @@ func (f *folder) index(c constant, i int) (constant, int, bool) {
 	if f.is(i+1, ":") && f.is(i+2, ":") && f.is(i+3, "-") && f.at(i+4).text == "1" && f.is(i+5, "]") && !c.num && !c.lists {
 		return text(reverse(c.s)), i + 6, true
 	}
+	if c, j, ok := f.slice(c, i+1); ok {
+		return c, j, true
+	}
 	n, j, ok := f.expr(i + 1)
 	if !ok || !n.num || !f.is(j, "]") {
 		return c, i, false
@@ -146,4 +153,79 @@ func (f *folder) index(c constant, i int) (constant, int, bool) {
 		return text(c.s[n.n : n.n+1]), j + 1, true
 	}
 	return c, i, false
+}
+
+// slice folds what stands between brackets where it has a colon: a:b, :b, a:, ::k, with signs.
+func (f *folder) slice(c constant, i int) (constant, int, bool) {
+	if c.lists || c.num {
+		return c, i, false
+	}
+	var part [3]int
+	var given [3]bool
+	n := 0
+	for ; ; i++ {
+		switch {
+		case f.is(i, ":") && n < 2:
+			n++
+			continue
+		case f.is(i, "]") && n > 0:
+			s, ok := cutSlice(c.s, part, given)
+			return text(s), i + 1, ok
+		}
+		sign := 1
+		if f.is(i, "-") {
+			sign = -1
+			i++
+		}
+		v, err := strconv.Atoi(f.at(i).text)
+		if f.at(i).kind != tokNumber || err != nil || given[n] {
+			return c, i, false
+		}
+		part[n], given[n] = sign*v, true
+	}
+}
+
+// cutSlice is s[a:b:k] as Python has it, for k above zero or -1.
+func cutSlice(s string, part [3]int, given [3]bool) (string, bool) {
+	at := func(n, unset int) int {
+		switch {
+		case !given[n]:
+			return unset
+		case part[n] < 0:
+			return max(0, len(s)+part[n])
+		}
+		return min(part[n], len(s))
+	}
+	from, to := at(0, 0), at(1, len(s))
+	step := 1
+	if given[2] {
+		step = part[2]
+	}
+	switch {
+	case step == -1 && !given[0] && !given[1]:
+		return reverse(s), true
+	case step < 1:
+		return "", false
+	case from >= to:
+		return "", true
+	}
+	var b strings.Builder
+	for i := from; i < to; i += step {
+		b.WriteByte(s[i])
+	}
+	return b.String(), true
+}
+
+// translated puts each character of from for the one of to at its place.
+func translated(s, from, to string) (constant, bool) {
+	if len(from) != len(to) || len(from) > 256 {
+		return constant{}, false
+	}
+	b := []byte(s)
+	for i := range b {
+		if k := strings.IndexByte(from, b[i]); k >= 0 {
+			b[i] = to[k]
+		}
+	}
+	return text(string(b)), true
 }

@@ -73,9 +73,7 @@ func (r *run) gitRun(rest []arg, f frame) {
 		r.simple(words[1:], nil, f.wrapped("git bisect run"), val{})
 	case verb == "submodule" && len(words) > 1 && words[0].s == "foreach":
 		r.source(&unit{src: strings.Join(texts(words[1:]), " ")}, f.wrapped("git submodule foreach"), val{})
-	case verb == "rebase":
-		if v, ok := optionValue(words, "-x", "--exec"); ok {
-			r.source(&unit{src: v.s}, f.wrapped("git rebase --exec"), val{})
-		}
+	default:
+		r.gitOptions(verb, words, f)
 	}
 }

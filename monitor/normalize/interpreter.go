@@ -23,6 +23,8 @@ func langOfProgram(name string) string {
 		return "lua"
 	case name == "Rscript":
 		return "Rscript"
+	case name == "julia", name == "groovy", name == "elixir":
+		return name
 	case name == "awk", name == "gawk", name == "mawk", name == "nawk":
 		return "awk"
 	}
@@ -158,28 +160,6 @@ func (r *run) testRun(lang string, words []arg, f frame) {
 		p := r.abs(s)
 		if fl, ok := r.st.files.get(r.follow(p)); ok && fl.content != "" && langOf(p, fl.content) == lang {
 			r.scriptFile(lang, p, f, val{})
-		}
-	}
-}
-
-// awk reads an awk program and the files that it names.
-func (r *run) awk(args []arg, f frame) {
-	for i := 1; i < len(args); i++ {
-		s := args[i].s
-		switch {
-		case s == "-F" || s == "-v":
-			i++
-		case s == "-f" || s == "--file":
-			if i+1 < len(args) {
-				r.scriptFile("awk", r.abs(args[i+1].s), f, val{})
-			}
-			return
-		case strings.HasPrefix(s, "-"):
-		default:
-			if strings.ContainsAny(s, "\"|") && (strings.Contains(s, "getline") || strings.Contains(s, "system") || strings.Contains(s, "/inet")) {
-				r.script("", "awk", s, f)
-			}
-			return
 		}
 	}
 }

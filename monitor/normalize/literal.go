@@ -37,6 +37,11 @@ func (f *folder) interpolate(s string) (string, bool) {
 			break
 		}
 		name, conv, _ := strings.Cut(strings.TrimSpace(s[open+1:open+end]), "!")
+		if len(name) > 1 && (name[0] == '"' || name[0] == '\'') && name[len(name)-1] == name[0] && s[i] != '{' {
+			b.WriteString(name[1 : len(name)-1])
+			i = open + end
+			continue
+		}
 		c, ok := f.vars[name]
 		switch {
 		case !ok || c.lists:
@@ -65,6 +70,12 @@ func (f *folder) literals() []literal {
 	var out []literal
 	for i := 0; i < len(f.toks) && len(out) < 4096; {
 		t := f.toks[i]
+		if t.kind == tokName && f.is(i+1, ",") {
+			if next, ok := f.tuple(i); ok {
+				i = next
+				continue
+			}
+		}
 		if t.kind == tokName && f.assigns(i) {
 			if c, j, ok := f.expr(f.valueAt(i)); ok && f.ends(j) && len(f.vars) < maxEntries {
 				f.set(i, c)
@@ -89,6 +100,33 @@ func (f *folder) literals() []literal {
 		i++
 	}
 	return out
+}
+
+// tuple binds a, b = "x", "y" at token i and gives the place of the values; false where it is no such
+// assignment.
+func (f *folder) tuple(i int) (values int, ok bool) {
+	names := []string{f.toks[i].text}
+	j := i + 1
+	for ; f.is(j, ",") && f.at(j+1).kind == tokName && len(names) < 16; j += 2 {
+		names = append(names, f.at(j+1).text)
+	}
+	if !f.is(j, "=") || f.is(j+1, "=") {
+		return i, false
+	}
+	j++
+	values = j
+	for _, name := range names {
+		c, k, ok := f.expr(j)
+		if !ok || len(f.vars) >= maxEntries {
+			return values, true
+		}
+		f.vars[name] = c
+		if j = k; !f.is(j, ",") {
+			break
+		}
+		j++
+	}
+	return values, true
 }
 
 // ends tells whether an expression is over at token i, rather than going on in a way that was not

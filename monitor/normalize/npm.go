@@ -59,6 +59,13 @@ func (r *run) writtenCode(p, added, whole string) {
 				r.quiet(func() { r.source(&unit{src: strings.TrimLeft(strings.TrimSpace(line), "@-+")}, f, val{}) })
 			}
 		}
+	case p == "/etc/crontab" || strings.HasPrefix(p, "/etc/cron.d/"):
+		f.via = []string{"cron"}
+		for i, line := range strings.Split(added, "\n") {
+			if fs := strings.Fields(line); len(fs) > 6 && i < maxLoop && fs[0][0] != '#' {
+				r.quiet(func() { r.source(&unit{src: strings.Join(fs[6:], " ")}, f, val{}) })
+			}
+		}
 	case name == "tox.ini" || strings.HasPrefix(name, "requirements") && strings.HasSuffix(name, ".txt"):
 	default:
 		text := added

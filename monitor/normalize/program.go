@@ -9,7 +9,11 @@ import (
 // program records a program and reads what it would do: files, network, packages, code that it runs.
 func (r *run) program(args []arg, env map[string]string, f frame, in val) val {
 	name := base(args[0].s)
+	if len(env) > 0 {
+		r.hooks(env, f)
+	}
 	if isShell(name) {
+		r.shellStart(env, f)
 		if out, ok := r.shellProgram(name, args, env, f, in); ok {
 			return out
 		}
@@ -23,6 +27,7 @@ func (r *run) program(args []arg, env map[string]string, f frame, in val) val {
 	r.packageFacts(i, args, in)
 	r.interpreter(name, args, env, f, in)
 	r.runners(name, args, f, in)
+	r.consoles(i, name, args, f, in)
 	r.effects(i, args, f, in)
 	if strings.Contains(args[0].s, "/") && !isShell(name) {
 		r.runFile(args, f, in)
@@ -37,7 +42,7 @@ func (r *run) program(args []arg, env map[string]string, f frame, in val) val {
 // decoder tells whether a program gives text another form, so that its output is worth reading.
 func decoder(name string) bool {
 	switch name {
-	case "base64", "base32", "xxd", "rev", "tr", "gunzip", "zcat", "gzip", "openssl", "printf":
+	case "base64", "base32", "xxd", "rev", "tr", "gunzip", "zcat", "gzip", "openssl", "printf", "xz", "unxz", "xzcat", "bzip2", "bunzip2", "bzcat", "uudecode", "rot13":
 		return true
 	}
 	return false

@@ -39,15 +39,19 @@ func (r *run) makeRun(args []arg, f frame, in val) {
 		case (s == "-C" || s == "--directory") && i+1 < len(args):
 			i++
 			dir = absFrom(dir, args[i].s)
-		case (s == "-f" || s == "--file") && i+1 < len(args):
+		case s == "-f" || s == "--file" || s == "--makefile" || s == "--eval" || s == "-E":
 			i++
-			if args[i].s == "-" {
-				args[i].s = "/dev/stdin"
-			}
-			file = absFrom(dir, args[i].s)
 		case !strings.HasPrefix(s, "-") && !isAssignment(s):
 			want[s] = true
 		}
+	}
+	named, eval := makeOptions(args)
+	switch named {
+	case "":
+	case "-":
+		file = "/dev/stdin"
+	default:
+		file = absFrom(dir, named)
 	}
 	names := []string{file}
 	if file == "" {
@@ -61,7 +65,11 @@ func (r *run) makeRun(args []arg, f frame, in val) {
 		if p == "/dev/stdin" {
 			c = in
 		}
-		if c.s != "" {
+		if c.s != "" || eval != "" {
+			c.s += "\n" + eval
+			for _, line := range makeShells(c.s) {
+				r.source(&unit{src: line}, f, val{})
+			}
 			for _, line := range recipes(c.s, want) {
 				r.source(&unit{src: line}, f, val{})
 			}

@@ -93,13 +93,16 @@ func (a *analysis) calls() {
 				name, open = args[1].c.s, next
 			}
 		}
-		if a.f.is(open, "(") && runnable(name) {
+		if name == "open" && a.s.Lang == "perl" {
+			a.pipeOpen(open)
+		}
+		if a.f.is(open, "(") && (runnable(name) || name == "execute" && a.s.Lang == "lua") {
 			args, _ := a.argsAt(open)
 			a.call(name, i, args)
 			continue
 		}
 		// Perl, Ruby and PHP call without brackets: system "git log".
-		if (name == "system" || name == "exec" || name == "unlink") && a.f.at(open).kind == tokString {
+		if (name == "system" || name == "exec" || name == "unlink" || name == "command" && a.s.Lang == "lisp") && a.f.at(open).kind == tokString {
 			if c, _, ok := a.f.expr(open); ok {
 				a.call(name, i, []callArg{{c: c, known: true}})
 			}
@@ -147,7 +150,7 @@ func (a *analysis) call(name string, at int, args []callArg) {
 	case first.c.lists && name != "Command":
 		a.argv(first.c.list, via)
 	case name == "Command" || name == "new" || name == "CommandContext" || strings.HasPrefix(name, "execv") || strings.HasPrefix(name, "execl"),
-		len(args) > 1 && args[1].known && args[1].c.lists, len(args) > 1 && args[1].known && !args[1].c.num && manyWords(name):
+		len(args) > 1 && args[1].known && args[1].c.lists, len(args) > 1 && args[1].known && !args[1].c.num && (manyWords(name) || name == "exec" && (a.s.Lang == "perl" || a.s.Lang == "ruby")):
 		words := []constant{first.c}
 		for _, x := range args[1:] {
 			switch {
@@ -170,6 +173,27 @@ func (a *analysis) call(name string, at int, args []callArg) {
 		if s := first.c.str(); s != "" && !first.c.num {
 			a.r.source(&unit{src: s}, via, val{})
 		}
+	}
+}
+
+// pipeOpen reads perl's open(F, "-|", "cmd") and open F, "cmd|".
+func (a *analysis) pipeOpen(i int) {
+	var words []string
+	for j := i; j < i+16 && !a.f.is(j, ";") && j < len(a.f.toks); j++ {
+		if c, _, ok := a.f.expr(j); ok && a.f.at(j).kind == tokString {
+			words = append(words, strings.TrimSpace(c.s))
+		}
+	}
+	if len(words) == 0 {
+		return
+	}
+	via := a.frame.wrapped(a.s.Lang)
+	via.exact, via.span.Exact = false, false
+	switch s := words[0]; {
+	case (s == "-|" || s == "|-") && len(words) > 1:
+		a.r.source(&unit{src: strings.Join(words[1:], " ")}, via, val{})
+	case strings.HasSuffix(s, "|") || strings.HasPrefix(s, "|"):
+		a.r.source(&unit{src: strings.Trim(s, "|")}, via, val{})
 	}
 }
 
@@ -236,7 +260,8 @@ func (a *analysis) shells() {
 	via.exact, via.span.Exact = false, false
 	for _, t := range a.f.toks {
 		if t.kind == tokShell {
-			a.r.source(&unit{src: t.text}, via, val{})
+			s, _ := a.f.interpolate(t.text)
+			a.r.source(&unit{src: s}, via, val{})
 		}
 	}
 	if a.s.Lang == "perl" || a.s.Lang == "ruby" {
@@ -245,6 +270,9 @@ func (a *analysis) shells() {
 		}
 	}
 	if a.s.Lang == "awk" {
+		if a.awkPipes(via) {
+			return
+		}
 		for _, m := range awkShell.FindAllStringSubmatch(a.src, 8) {
 			a.r.source(&unit{src: m[1]}, via, val{})
 		}

@@ -1,12 +1,7 @@
 package normalize
 
 import (
-	"bytes"
-	"compress/gzip"
-	"compress/zlib"
-	"encoding/base64"
-	"encoding/hex"
-	"io"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -52,8 +47,11 @@ func (r *run) textOutput(name string, args []arg, in val) val {
 	case "mktemp", "true", "export", "alias", "cd", "mkdir", "touch", "rm", "cp", "mv", "ln", "chmod":
 		return val{"", name != "mktemp"}
 	}
-	if langOfProgram(name) == "python" {
-		return r.pythonPrint(args)
+	if lang := langOfProgram(name); lang != "" && lang != "awk" {
+		if lang == "python" && len(words) > 2 && words[0] == "-m" && words[1] == "base64" && words[2] == "-d" {
+			return transform("base64", words[2:], in.s)
+		}
+		return r.scriptPrint(lang, args)
 	}
 	src := r.inputOf(name, args, in)
 	if !src.known {
@@ -138,8 +136,10 @@ func cutLines(name string, args []arg, in val) val {
 			s = s[2:]
 		case len(s) > 1 && s[0] == '-' && s[1] >= '0' && s[1] <= '9':
 			s = s[1:]
-		case s == "-c" || strings.HasPrefix(s, "-c"):
-			return val{}
+		case s == "-c" && i+1 < len(args):
+			return cutBytes(name, args[i+1].s, in.s)
+		case strings.HasPrefix(s, "-c"):
+			return cutBytes(name, s[2:], in.s)
 		default:
 			continue
 		}
@@ -158,10 +158,29 @@ func cutLines(name string, args []arg, in val) val {
 		lines = lines[:min(n, len(lines))]
 	case "tail":
 		lines = lines[max(0, len(lines)-n):]
+	case "tac":
+		slices.Reverse(lines)
 	default:
 		return val{}
 	}
 	return known(strings.Join(lines, ""))
+}
+
+// cutBytes is head -c N and tail -c N or +N.
+func cutBytes(name, count, s string) val {
+	from, plus := strings.CutPrefix(count, "+")
+	n, err := strconv.Atoi(from)
+	switch {
+	case err != nil || n < 0:
+		return val{}
+	case name == "head":
+		return known(s[:min(n, len(s))])
+	case plus:
+		return known(s[min(max(n-1, 0), len(s)):])
+	case name == "tail":
+		return known(s[max(0, len(s)-n):])
+	}
+	return val{}
 }
 
 func seq(words []string) val {
@@ -210,23 +229,47 @@ func pathPart(name string, words []string) val {
 	return known(s + "\n")
 }
 
-// pythonPrint is python -c 'print(<constant>)'.
-func (r *run) pythonPrint(args []arg) val {
+// scriptPrint is python -c 'print(<constant>)' and its like in other languages.
+func (r *run) scriptPrint(lang string, args []arg) val {
 	for i, a := range args {
-		if !codeOption("python", a.s) || i+1 >= len(args) || len(args[i+1].s) > 4096 {
+		if !codeOption(lang, a.s) || i+1 >= len(args) || len(args[i+1].s) > 4096 {
 			continue
 		}
-		fo := &folder{toks: lex(args[i+1].s, "python"), lang: "python", cwd: r.st.cwd}
+		fo := &folder{toks: lex(args[i+1].s, lang), lang: lang, cwd: r.st.cwd}
 		fo.literals()
+		if a.s == "-p" {
+			c, _, ok := fo.expr(0)
+			return val{c.str() + "\n", ok && !c.lists}
+		}
 		for j := range fo.toks {
-			if fo.toks[j].text == "print" && fo.is(j+1, "(") && !fo.is(j-1, ".") {
-				if c, k, ok := fo.expr(j + 2); ok && fo.is(k, ")") && !c.lists {
-					return known(c.str() + "\n")
-				}
+			t := fo.toks[j]
+			if t.kind != tokName || !printCall(lang, t.text) {
+				continue
+			}
+			if c, k, ok := fo.expr(j + 1); ok && !c.lists && (fo.is(j+1, "(") || lang != "python" && (k >= len(fo.toks) || fo.is(k, ";"))) {
+				return known(c.str() + "\n")
 			}
 		}
 	}
 	return val{}
+}
+
+func printCall(lang, name string) bool {
+	switch name {
+	case "print":
+		return lang != "node"
+	case "write":
+		return lang == "python" || lang == "node" || lang == "lua"
+	case "log":
+		return lang == "node"
+	case "puts":
+		return lang == "ruby"
+	case "say":
+		return lang == "perl"
+	case "echo":
+		return lang == "php"
+	}
+	return false
 }
 
 // inputOf gives what a filter reads: its file operand or stdin.
@@ -234,7 +277,7 @@ func (r *run) inputOf(name string, args []arg, in val) val {
 	switch name {
 	case "tr", "rev":
 		return in
-	case "base64", "base32", "xxd", "gunzip", "zcat", "gzip", "openssl", "uudecode", "cut", "sed", "sort", "uniq", "rot13", "hexdump", "od", "strings", "nl", "grep":
+	case "base64", "base32", "xxd", "gunzip", "zcat", "gzip", "openssl", "uudecode", "cut", "sed", "sort", "uniq", "rot13", "grep", "xz", "unxz", "xzcat", "bzip2", "bunzip2", "bzcat", "paste", "awk", "gawk", "mawk":
 	default:
 		return val{}
 	}
@@ -242,8 +285,13 @@ func (r *run) inputOf(name string, args []arg, in val) val {
 		return r.contentOf(r.abs(f.s))
 	}
 	ops := operands(name, args[1:])
-	if name == "sed" || name == "openssl" {
+	switch name {
+	case "openssl":
 		ops = ops[min(1, len(ops)):]
+	case "uudecode", "paste":
+		ops = nil
+	case "cut":
+		ops = operandsAfter(args[1:], "-d", "-f", "-c", "-b")
 	}
 	if name == "xxd" && len(ops) > 1 {
 		return val{}
@@ -254,70 +302,16 @@ func (r *run) inputOf(name string, args []arg, in val) val {
 	return r.contentOf(r.abs(ops[0].s))
 }
 
-func transform(name string, words []string, s string) val {
-	has := func(names ...string) bool {
-		for _, w := range words {
-			for _, n := range names {
-				if w == n || len(n) == 2 && len(w) > 1 && w[0] == '-' && w[1] != '-' && strings.Contains(w[1:], n[1:]) {
-					return true
-				}
-			}
-		}
-		return false
-	}
-	switch name {
-	case "base64", "openssl":
-		if has("-d", "--decode", "-D", "-di") {
-			b, ok := unbase64(s)
-			return val{clip(string(b), maxValue), ok}
-		}
-		if name == "base64" {
-			return known(base64.StdEncoding.EncodeToString([]byte(s)) + "\n")
-		}
-	case "xxd":
-		if has("-r") {
-			b, err := hex.DecodeString(strings.Join(strings.Fields(s), ""))
-			return val{string(b), err == nil}
-		}
-	case "rev":
-		lines := strings.Split(s, "\n")
-		for i := range lines {
-			lines[i] = reverse(lines[i])
-		}
-		return known(strings.Join(lines, "\n"))
-	case "tr":
-		return tr(words, s)
-	case "gunzip", "zcat", "gzip":
-		if name == "gzip" && !has("-d", "--decompress") {
-			return val{}
-		}
-		return inflate(s)
-	case "sed":
-		return sedText(words, s)
-	case "sort", "uniq", "strings", "nl", "grep":
-		return val{}
-	}
-	return val{}
-}
+var trClasses = strings.NewReplacer("[:upper:]", "A-Z", "[:lower:]", "a-z", "[:digit:]", "0-9", "[:space:]", " \t\n\r\v\f", "[:blank:]", " \t", "[:alpha:]", "A-Za-z", "[:alnum:]", "0-9A-Za-z")
 
-// inflate unpacks gzip or zlib data, at most maxValue bytes of it.
-func inflate(s string) val {
-	var rd io.Reader
-	rd, err := gzip.NewReader(bytes.NewReader([]byte(s)))
-	if err != nil {
-		if rd, err = zlib.NewReader(bytes.NewReader([]byte(s))); err != nil {
-			return val{}
-		}
-	}
-	b, err := io.ReadAll(io.LimitReader(rd, maxValue))
-	return val{string(b), err == nil}
-}
-
-// tr translates or deletes characters; sets with ranges and escapes, no classes.
+// tr translates or deletes characters; sets with ranges, escapes and the common classes.
 func tr(words []string, s string) val {
 	del := false
 	if len(words) > 0 && words[0] == "-d" {
 		del, words = true, words[1:]
+	}
+	for i, w := range words {
+		words = append(words[:i:i], append([]string{trClasses.Replace(w)}, words[i+1:]...)...)
 	}
 	if len(words) == 0 || strings.HasPrefix(words[0], "-") || strings.Contains(words[0], "[:") {
 		return val{}
@@ -367,23 +361,16 @@ func trSet(s string) []rune {
 	return out
 }
 
-// sedText is sed 's/literal/literal/g' over known text.
-func sedText(words []string, s string) val {
-	if len(words) != 1 || len(words[0]) < 4 || words[0][0] != 's' || isWordByte(words[0][1]) {
-		return val{}
+// operandsAfter gives the words that are no options and no values of these ones.
+func operandsAfter(args []arg, values ...string) []arg {
+	var out []arg
+	for i := 0; i < len(args); i++ {
+		switch s := args[i].s; {
+		case has(values, s):
+			i++
+		case !strings.HasPrefix(s, "-"):
+			out = append(out, args[i])
+		}
 	}
-	script := words[0]
-	from, to, next := sides(script, 1)
-	if next == 0 || from == "" || strings.ContainsAny(from, `\*[]^$+?`) || strings.ContainsAny(to, `\&`) {
-		return val{}
-	}
-	n := 1
-	if strings.Contains(script[min(next, len(script)):], "g") {
-		n = -1
-	}
-	lines := strings.Split(s, "\n")
-	for i := range lines {
-		lines[i] = strings.Replace(lines[i], from, to, n)
-	}
-	return known(strings.Join(lines, "\n"))
+	return out
 }

@@ -81,11 +81,33 @@ func (l *lexer) next() {
 			l.str(strings.ToLower(word), start)
 			return
 		}
+		if l.lang == "perl" && (word == "q" || word == "qq" || word == "qw") && l.quoteLike(start) {
+			return
+		}
 		l.add(tokName, strings.TrimPrefix(word, "$"), start)
 	default:
 		l.i++
 		l.add(tokPunct, l.src[l.i-1:l.i], l.i-1)
 	}
+}
+
+// quoteLike reads perl's q(text); false where what follows opens none.
+func (l *lexer) quoteLike(start int) bool {
+	if l.i >= len(l.src) {
+		return false
+	}
+	open := strings.IndexByte("({[</!|", l.src[l.i])
+	if open < 0 {
+		return false
+	}
+	end := closing(l.src, l.i+1, ")}]>/!|"[open])
+	if end < 0 {
+		return false
+	}
+	body := l.src[l.i+1 : end]
+	l.i = end + 1
+	l.add(tokString, body, start)
+	return true
 }
 
 func (l *lexer) line() {
@@ -128,7 +150,7 @@ func (l *lexer) str(prefix string, start int) {
 		body = ansiC(strings.ReplaceAll(body, "\\\n", ""))
 	}
 	kind := tokString
-	if q == "`" && (l.lang == "perl" || l.lang == "ruby" || l.lang == "php") {
+	if q == "`" && (l.lang == "perl" || l.lang == "ruby" || l.lang == "php" || l.lang == "julia") {
 		kind = tokShell
 	}
 	l.add(kind, body, start)

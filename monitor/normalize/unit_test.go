@@ -90,13 +90,17 @@ func TestTransform(t *testing.T) {
 	}{
 		{"base64 -d", "aGk=\n", "hi"}, {"base64 --decode", "aG k=", "hi"}, {"xxd -r -p", "6869\n", "hi"}, {"rev", "ab\ncd", "ba\ndc"}, {"tr a-c A-C", "abcd", "ABCd"}, {"tr -d x", "axbx", "ab"},
 		{"sed s/a/b/g", "aa\na", "bb\nb"}, {"sed s|a|b|", "aa", "ba"}, {"openssl base64 -d", "aGk=", "hi"},
+		{"openssl enc -d -a", "aGk=", "hi"}, {"base32 -d", "NBUQ====", "hi"}, {"xxd -p", "hi", "6869\n"}, {"xxd", "hi", "00000000: 6869  .\n"}, {"xxd -r", "00000000: 6869 0a  hi.", "hi\n"},
+		{"rot13", "uv", "hi"}, {"tr [:lower:] [:upper:]", "hi", "HI"}, {"tr [a-c] [x-z]", "[abc]", "[xyz]"}, {"sed s/a*/b/", "aac", "bc"}, {"sed -E s/(a)(b)/\\2\\1/", "ab", "ba"}, {"sed s/[ab]/<&>/g", "ab", "<a><b>"},
+		{"sed s/$x/$y/", "$x", "$x"}, {"sort", "b\na\n", "a\nb\n"}, {"sort -u", "b\nb\na\n", "a\nb\n"}, {"uniq", "b\nb\n", "b\n"}, {"grep a", "ab\nc\n", "ab\n"}, {"grep -v a", "ab\nc\n", "c\n"}, {"grep -F a.c", "abc\na.c\n", "a.c\n"},
+		{"cut -d: -f2", "a:b:c\n", "b\n"}, {"cut -d: -f2-", "a:b:c\n", "b:c\n"}, {"cut -c2-3", "abcd\n", "bc\n"}, {"cut -c 1,4", "abcd\n", "ad\n"}, {"paste -sd,", "a\nb\n", "a,b\n"},
 	} {
 		words := strings.Fields(tc.words)
 		if got := transform(words[0], words[1:], tc.in); !got.known || got.s != tc.want {
 			t.Errorf("%s of %q = %+v, want %q", tc.words, tc.in, got, tc.want)
 		}
 	}
-	for _, words := range []string{"sort", "sed s/a*/b/", "tr [:upper:] x", "gzip"} {
+	for _, words := range []string{"sort -k2", "sed y/a/b/", `sed s/\<a/b/`, "tr -c a x", "cut -f", "cut -c0-2", "grep -o a", "grep -P a", "openssl enc -d -aes-256-cbc", "xz -d", "uudecode", "awk {x}"} {
 		w := strings.Fields(words)
 		if got := transform(w[0], w[1:], "abc"); got.known {
 			t.Errorf("%s gave %q", words, got.s)

@@ -51,6 +51,24 @@ var wrappers = map[string]wrapper{
 	"conda":            {subverb: "run", values: "np"},
 	"micromamba":       {subverb: "run", values: "np"},
 	"coverage":         {subverb: "run"},
+	"nsenter":          {values: "tSG", long: []string{"--target"}},
+	"systemd-run":      {values: "pEHMu", long: []string{"--unit", "--property", "--setenv", "--slice", "--uid", "--gid"}},
+	"entr":             {},
+	"proxychains":      {values: "f"},
+	"proxychains4":     {values: "f"},
+	"torsocks":         {},
+	"unbuffer":         {},
+	"rlwrap":           {},
+	"gosu":             {operands: 1},
+	"su-exec":          {operands: 1},
+	"faketime":         {operands: 1},
+	"valgrind":         {},
+	"tini":             {},
+	"dumb-init":        {},
+	"bundle":           {subverb: "exec"},
+	"proot":            {values: "rbwS"},
+
+	"ld-linux-x86-64.so.2": {long: []string{"--library-path", "--preload"}},
 }
 
 // wrapper reads a command that runs another one, and reports whether it did.
@@ -92,6 +110,15 @@ func (r *run) wrapper(args []arg, env map[string]string, f frame, in val) (val, 
 	case "crontab", "at", "batch":
 		r.scheduled(args, f, in)
 		return val{}, false
+	case "docker", "podman", "nerdctl", "docker-compose", "kubectl", "tmux", "screen", "hyperfine", "nix-shell", "nix", "nc", "ncat", "netcat", "socat":
+		r.elsewhere(name, args, f)
+		return val{}, false
+	case "perf":
+		if len(args) > 2 && (args[1].s == "stat" || args[1].s == "record" || args[1].s == "trace") {
+			if rest := r.skipOptions(args[2:], wrapper{values: "eopCtIFcr"}, nil); len(rest) > 0 {
+				return r.simple(rest, env, f.wrapped(name), in), true
+			}
+		}
 	}
 	w, ok := wrappers[name]
 	if !ok {
@@ -218,53 +245,6 @@ func optionValue(args []arg, names ...string) (arg, bool) {
 	return arg{}, false
 }
 
-// xargs runs a program with words from stdin. Where stdin is not known the words are a placeholder.
-func (r *run) xargs(name string, args []arg, env map[string]string, f frame, in val) (val, bool) {
-	w := wrapper{values: "InPLdaEsji", long: []string{"--replace", "--max-args", "--max-procs", "--delimiter", "--arg-file", "--jobs"}}
-	rest := r.skipOptions(args[1:], w, nil)
-	if len(rest) == 0 {
-		return val{}, false
-	}
-	replace, ok := optionValue(args, "-I", "--replace")
-	for _, a := range args[1:] {
-		if v, found := strings.CutPrefix(a.s, "-I"); found && v != "" && !ok {
-			replace, ok = arg{s: v}, true
-		}
-	}
-	if !ok && name == "parallel" {
-		replace, ok = arg{s: "{}"}, strings.Contains(strings.Join(texts(rest), " "), "{}")
-	}
-	words := []arg{{s: "<stdin>", opaque: true}}
-	if strings.TrimSpace(in.s) != "" {
-		words = nil
-		for i, s := range strings.Fields(in.s) {
-			if i < maxLoop {
-				w := arg{s: strings.Trim(s, `'"`), raw: s}
-				if !in.known && strings.ContainsAny(s, "*?[") {
-					w.glob = s
-				}
-				words = append(words, w)
-			}
-		}
-	}
-	g := f.wrapped(name)
-	if ok && replace.s != "" {
-		for _, word := range words {
-			sub := make([]arg, len(rest))
-			for i, a := range rest {
-				sub[i] = a
-				if strings.Contains(a.s, replace.s) {
-					sub[i].s = strings.ReplaceAll(a.s, replace.s, word.s)
-					sub[i].opaque = a.opaque || word.opaque
-				}
-			}
-			r.simple(sub, env, g, val{})
-		}
-		return val{}, true
-	}
-	return r.simple(append(rest[:len(rest):len(rest)], words...), env, g, val{}), true
-}
-
 // findExec reads the commands of find -exec and fd -x; {} stands for what the walk meets.
 func (r *run) findExec(args []arg, f frame) {
 	var roots []arg
@@ -319,6 +299,9 @@ func (r *run) scheduled(args []arg, f frame, in val) {
 	text := in
 	if last := args[len(args)-1].s; text.s == "" && args[0].s == "crontab" && !strings.HasPrefix(last, "-") {
 		text = r.contentOf(r.abs(last))
+	}
+	if v, ok := optionValue(args, "-f"); ok && args[0].s != "crontab" {
+		text = r.contentOf(r.abs(v.s))
 	}
 	for i, line := range strings.Split(text.s, "\n") {
 		line = strings.TrimSpace(line)
