@@ -91,6 +91,7 @@ const prelude = `command_not_found_handle() { return 0; }
 cd() { return 0; }
 ulimit -f 64 -v 400000 -u 64
 PS4='+'
+BASH_ARGV0=bash
 BASH_XTRACEFD=9
 set -x
 `
@@ -187,6 +188,10 @@ func plainWord(w *syntax.Word) (string, bool) {
 // said tells whether the event has a command that may be these words.
 func said(ev *rules.Event, words []string) bool {
 	return slices.ContainsFunc(ev.Commands, func(c rules.Command) bool {
+		// A function and a wrapper are read through: they stand in the way of what they ran.
+		if slices.Contains(c.Via, "function:"+words[0]) || slices.Contains(c.Via, words[0]) || slices.Contains(c.Via, "alias:"+words[0]) {
+			return true
+		}
 		if c.Opaque {
 			return c.Program == path.Base(words[0]) || strings.ContainsAny(c.Program, "$`<*?[{")
 		}
@@ -194,7 +199,10 @@ func said(ev *rules.Event, words []string) bool {
 			return false
 		}
 		// Blanks at the ends of a word are not compared: the trace of a multi-line word loses them.
-		same := func(a, b string) bool { return strings.TrimSpace(a) == strings.TrimSpace(b) }
+		// A pipe of a process substitution has a name of its own in each.
+		same := func(a, b string) bool {
+			return strings.TrimSpace(a) == strings.TrimSpace(b) || strings.HasPrefix(a, "/dev/fd/") && strings.HasPrefix(b, "/dev/fd/")
+		}
 		return slices.EqualFunc(c.Args, words[1:], same)
 	})
 }
@@ -203,6 +211,10 @@ func said(ev *rules.Event, words []string) bool {
 func compareWithBash(t *testing.T, root string, commands []string) (agreed, all int, missed []string) {
 	t.Helper()
 	for _, command := range commands {
+		for _, dir := range []string{"testbed", "tmp", "workspace"} { // what another command left
+			_ = os.RemoveAll(filepath.Join(root, dir))
+			_ = os.Mkdir(filepath.Join(root, dir), 0o755)
+		}
 		n := normalize.New(testTask(), nil)
 		ev := n.Event(t.Context(), normalize.Call{Tool: "bash", Command: command})
 		for _, words := range traced(t, root, command) {
@@ -257,7 +269,7 @@ func TestRunsWhatBashRuns(t *testing.T) {
 		t.Errorf("bash runs %s", m)
 	}
 	t.Logf("own: %d of %d", agreed, all)
-	n := 150
+	n := 12
 	if os.Getenv("BASH_FULL") != "" {
 		n = 1
 	}

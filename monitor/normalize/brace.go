@@ -108,3 +108,11 @@ func sequence(b *syntax.BraceExp) [][]syntax.WordPart {
 	}
 	return out
 }
+
+// separators gives the characters that unquoted expansions are split at: IFS.
+func (r *run) separators() string {
+	if v, ok := r.st.vars.get("IFS"); ok && v.known && v.list == nil {
+		return v.value
+	}
+	return " \t\n"
+}

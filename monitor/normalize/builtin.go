@@ -173,6 +173,7 @@ func unalias(r *run, args []arg, env map[string]string, f frame, in val) val {
 }
 
 func unset(r *run, args []arg, env map[string]string, f frame, in val) val {
+	r.record(args, env, f, in)
 	for _, a := range args[1:] {
 		if !strings.HasPrefix(a.s, "-") {
 			r.st.vars.set(a.s, variable{known: true})

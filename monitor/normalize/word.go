@@ -115,6 +115,7 @@ func (r *run) field(w *syntax.Word, f frame) []arg {
 		glob.WriteString(s)
 		magic = magic || !c.opaque && strings.ContainsAny(s, "*?[")
 	}
+	blanks := r.separators()
 	for _, c := range r.chunks(w.Parts, f, false, false) {
 		if !c.split || c.opaque {
 			add(c.s, c)
@@ -122,7 +123,7 @@ func (r *run) field(w *syntax.Word, f frame) []arg {
 		}
 		rest := c.s
 		for rest != "" && len(out) < maxWords {
-			i := strings.IndexAny(rest, " \t\n")
+			i := strings.IndexAny(rest, blanks)
 			if i < 0 {
 				add(rest, c)
 				break
@@ -131,7 +132,7 @@ func (r *run) field(w *syntax.Word, f frame) []arg {
 				add(rest[:i], c)
 			}
 			flush()
-			rest = strings.TrimLeft(rest[i:], " \t\n")
+			rest = strings.TrimLeft(rest[i:], blanks)
 		}
 	}
 	flush()

@@ -153,7 +153,7 @@ func (r *run) wrapper(args []arg, env map[string]string, f frame, in val) (val, 
 		if i := r.record(args, env, f, in); i >= 0 {
 			r.packageFacts(i, args, in)
 		}
-	case "chroot", "unshare":
+	case "chroot", "unshare", "nsenter", "systemd-run", "proot", "proxychains", "proxychains4", "torsocks", "gosu":
 		r.record(args, env, f, in)
 	}
 	if name == "coverage" {
