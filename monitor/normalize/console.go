@@ -69,6 +69,9 @@ func consoleOf(name string) *console {
 // consoles reads what a program's own command language would do, for command i.
 func (r *run) consoles(i int, name string, args []arg, f frame, in val) {
 	switch name {
+	case "find", "fd":
+		r.findExec(args, f) // after the walk itself: what is run may make files that its patterns match
+		return
 	case "just", "mise", "rtx", "task", "go-task":
 		r.taskRunner(name, args, f)
 		return

@@ -232,10 +232,15 @@ func (r *run) command(c syntax.Command, s *syntax.Stmt, f frame, in val) val {
 	case *syntax.IfClause:
 		r.ifClause(c, f, in)
 	case *syntax.WhileClause:
-		g := f
-		g.exact = false
-		r.stmts(c.Cond, g, in)
-		r.loopInput(c, g, in)
+		r.whileLoop(c, f, in)
+	case *syntax.ArithmCmd:
+		r.arithmEffects(c.X, f)
+		return known("")
+	case *syntax.LetClause:
+		for _, x := range c.Exprs {
+			r.arithmEffects(x, f)
+		}
+		return known("")
 	case *syntax.ForClause:
 		return r.forClause(c, f, in)
 	case *syntax.CaseClause:
@@ -315,6 +320,10 @@ func (r *run) loopInput(c *syntax.WhileClause, f frame, in val) {
 func (r *run) forClause(c *syntax.ForClause, f frame, in val) val {
 	g := f
 	g.exact = false
+	if cs, ok := c.Loop.(*syntax.CStyleLoop); ok {
+		r.cStyleLoop(cs, c.Do, f, in)
+		return val{}
+	}
 	it, ok := c.Loop.(*syntax.WordIter)
 	if !ok {
 		r.stmts(c.Do, g, in)

@@ -199,7 +199,7 @@ func (r *run) chunks(parts []syntax.WordPart, f frame, quoted, whole bool) []chu
 		case *syntax.SglQuoted:
 			s := p.Value
 			if p.Dollar {
-				s = ansiC(s)
+				s, _, _ = strings.Cut(ansiC(s), "\x00")
 			}
 			out = append(out, chunk{s: s, quoted: true})
 		case *syntax.DblQuoted:

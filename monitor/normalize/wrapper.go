@@ -77,9 +77,6 @@ func (r *run) wrapper(args []arg, env map[string]string, f frame, in val) (val, 
 	switch name {
 	case "xargs", "parallel":
 		return r.xargs(name, args, env, f, in)
-	case "find", "fd":
-		r.findExec(args, f)
-		return val{}, false
 	case "watch":
 		rest := r.skipOptions(args[1:], wrapper{values: "nd"}, nil)
 		if len(rest) > 0 {
