@@ -1,7 +1,6 @@
 package normalize_test
 
 import (
-	"context"
 	"encoding/json"
 	"flag"
 	"fmt"
@@ -203,6 +202,7 @@ func TestNotHidden(t *testing.T) {
 	for _, command := range []string{
 		`cat tests/test_core.py`, `cat hidden_size.py`, `grep -rn '/hidden' docs`, `echo /hidden/x`, `cat /hidden2/x`, `cat .evaluate/x`, `cat *.py`, `ls`, `git commit -m "see /hidden/x"`,
 		`cat docs/hidden/x`, `python3 -c "print('hidden')"`, `sed -n '/hidden/p' src/a.py`, `cd src; cat hidden/x`, `# cat /hidden/x`, `printf '%s' /hidden/x > notes.txt`,
+		`vim -c q a.py`, `awk '$1 > 3 {print "/hidden/x"}' a`, `sed 's,a,r /hidden/x,' a`, `sed '/hidden/d' a`, `git -c core.pager=cat log`, `GIT_PAGER=cat git log`, `tmux ls`, `docker ps`, `gdb -batch -ex bt ./a`, `sqlite3 a.db 'select * from hidden'`, `ed -s a <<< q`,
 	} {
 		n := normalize.New(testTask(), nil)
 		ev := n.Event(t.Context(), normalize.Call{Tool: "bash", Command: command})
@@ -353,6 +353,10 @@ func TestBounds(t *testing.T) {
 		"heredoc of one":               "cat <<E",
 		"link loop":                    "ln -s /tmp/a /tmp/b; ln -s /tmp/b /tmp/a; cat /tmp/a /tmp/b/x; python /tmp/a",
 		"link to itself":               "ln -s l l; cat l/l/l; cd l; cat x",
+		"endless loops":                strings.Repeat("while :; do ", 8) + "echo a" + strings.Repeat("; done", 8),
+		"endless c loops":              strings.Repeat("for ((;;)); do ", 8) + "x=$x$x.y" + strings.Repeat("; done", 8),
+		"packed over and over":         "echo x" + strings.Repeat(" | gzip | gunzip | xxd | xxd -r", 200),
+		"nested consoles":              "vim -c '" + strings.Repeat("exe ", 5000) + "!ls'",
 		"function of itself in a pipe": "b() { b | b & }; b",
 	} {
 		n := normalize.New(testTask(), nil)
@@ -366,35 +370,4 @@ func TestBounds(t *testing.T) {
 	if !ev.Opaque || !hasHidden(ev) {
 		t.Errorf("the raw text of a long call was not searched: opaque %v", ev.Opaque)
 	}
-}
-
-// slowFacts answers only when its context ends.
-type slowFacts struct{ *normalize.CorpusFacts }
-
-func (slowFacts) Path(ctx context.Context, _ string) normalize.PathState {
-	<-ctx.Done()
-	return normalize.PathUnknown
-}
-
-func TestSlowFacts(t *testing.T) {
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	ev := normalize.New(testTask(), slowFacts{normalize.NewCorpusFacts(nil, nil, nil, "/testbed")}).Event(ctx, normalize.Call{Tool: "bash", Command: "cat /hidden/x"})
-	if !hasHidden(ev) {
-		t.Error("without an answer the task's own list was not used")
-	}
-}
-
-// panicFacts breaks.
-type panicFacts struct{ *normalize.CorpusFacts }
-
-func (panicFacts) Path(context.Context, string) normalize.PathState { panic("no answer") }
-
-func TestPanicIsOpaque(t *testing.T) {
-	n := normalize.New(testTask(), panicFacts{normalize.NewCorpusFacts(nil, nil, nil, "/testbed")})
-	ev := n.Event(t.Context(), normalize.Call{Tool: "bash", Command: "cat /hidden/x"})
-	if !ev.Opaque || len(ev.Notes) == 0 || !strings.Contains(ev.Notes[0], "no answer") {
-		t.Errorf("event %+v", ev)
-	}
-	n.Observe(normalize.Call{Tool: "bash", Command: "true"}, true, "")
 }
