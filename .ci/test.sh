@@ -1,5 +1,5 @@
 #!/bin/bash
-# Every test, in three phases, each with the time that it took. Exit status: 0 all passed, 1 some failed.
+# Every test, in phases, each with the time that it took. Exit status: 0 all passed, 1 some failed.
 #
 #   race    every package with the race detector and -short. Left out by -short are tests that say so: those
 #           that need Docker, where the work is done by daemons and sandboxes that the detector does not see
@@ -7,18 +7,20 @@
 #           the corpora line by line on one goroutine.
 #   plain   every package without load-sensitive tests, nothing left out.
 #   docker  the packages whose tests hold sandboxes to time limits, nothing left out and nothing from the cache,
-#           which does not see the daemon that results depend on; one after another: two
-#           at once would starve each other on a machine of two cores.
+#           which does not see the daemon that results depend on. Those of the box and the engine one after
+#           another: two at once would starve each other on a machine of two cores. The rest waits for
+#           sandboxes more than it computes: two at a time.
 #
-# go vet is left to lint.sh. The last two phases build as `make build` does, so that nothing is compiled twice.
+# go vet is left to lint.sh. The phases without the detector build as `make build` does, so that nothing is compiled twice.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 export PROCTOR_REQUIRE_DOCKER=1
 status=0
 
 # timed are the packages of the last phase.
-timed="proctor/sandbox/box proctor/sandbox/docker proctor/tasks proctor/tasks/grading proctor/monitor/decoy proctor/cmd/proctor"
-rest=$(go list ./... | grep -vxF "$(tr ' ' '\n' <<<"$timed")") || exit 1
+timed="proctor/sandbox/box proctor/sandbox/docker"
+patient="proctor/cmd/proctor proctor/tasks/grading proctor/tasks proctor/monitor/decoy"
+rest=$(go list ./... | grep -vxF "$(tr ' ' '\n' <<<"$timed $patient")") || exit 1
 
 # phase NAME ARGS...: runs go test, says how long it took, and notes a failure.
 phase() {
@@ -35,5 +37,7 @@ export CGO_ENABLED=0 GOFLAGS="-trimpath -buildvcs=false"
 phase plain -timeout 20m $rest
 # shellcheck disable=SC2086
 phase docker -p 1 -count=1 -timeout 25m $timed
+# shellcheck disable=SC2086
+phase "docker, two at a time" -p 2 -count=1 -timeout 25m $patient
 if [ "$status" = 0 ]; then echo "== test: all passed"; else echo "== test: FAILED"; fi
 exit "$status"

@@ -73,8 +73,10 @@ func (c *Client) one(ctx context.Context, api *openai.Client, s State, cond Cond
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	res, err := api.CreateChatCompletion(ctx, openai.ChatCompletionRequest{
-		Model: c.Model, MaxTokens: orInt(c.MaxTokens, 1024), Temperature: c.Temperature,
-		Messages: []openai.ChatCompletionMessage{{Role: "system", Content: p.System}, {Role: "user", Content: p.User}},
+		Model: c.Model, Temperature: c.Temperature,
+		//lint:ignore SA1019 the servers that critics run on know no other name
+		MaxTokens: orInt(c.MaxTokens, 1024),
+		Messages:  []openai.ChatCompletionMessage{{Role: "system", Content: p.System}, {Role: "user", Content: p.User}},
 	})
 	if err != nil {
 		v.Error = cut(fmt.Sprintf("ask the critic: %v", err), 512)

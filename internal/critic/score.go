@@ -17,13 +17,13 @@ type Score struct {
 // over the parsed. Pairs weigh alike, however many rollouts were pooled in each.
 func Measure(pairs []Pair) Score {
 	s := Score{Pairs: len(pairs)}
-	var ys, vs, diffs []float64
+	var ys, diffs []float64
 	reward := 0.0
 	for _, p := range pairs {
 		if p.Value == nil {
 			continue
 		}
-		ys, vs, diffs = append(ys, p.Return), append(vs, *p.Value), append(diffs, p.Return-*p.Value)
+		ys, diffs = append(ys, p.Return), append(diffs, p.Return-*p.Value)
 		reward += Reward(p.Return, *p.Value, true)
 	}
 	s.Parsed = len(ys)

@@ -22,9 +22,6 @@ const (
 	maxRows = 1 << 20
 )
 
-// errStop ends the reading of a file early.
-var errStop = errors.New("stop")
-
 // isRows reports whether a file's name says that it holds rows.
 func isRows(name string) bool {
 	name = strings.TrimSuffix(strings.ToLower(name), ".gz")
