@@ -36,10 +36,10 @@ func pages(t *testing.T) map[string]string {
 
 var (
 	docLink    = regexp.MustCompile(`\]\(([^)\s]+)\)`)
-	docMake    = regexp.MustCompile("(?m)(?:^|`)make ([a-z]+)")
+	docMake    = regexp.MustCompile("(?m)(?:^|`)make ([a-z]+(?:-[a-z]+)*)")
 	docProctor = regexp.MustCompile("(?m)(?:^\\$ |^|`)(?:bin/)?proctor ([a-z]+)(?: ([a-z]+))?")
 	docSource  = regexp.MustCompile("`((?:cmd|internal|monitor|sandbox|tasks|rules|judge|docker|clients|testdata)/[\\w./-]+)`")
-	makeTarget = regexp.MustCompile(`(?m)^([a-z]+):`)
+	makeTarget = regexp.MustCompile(`(?m)^([a-z]+(?:-[a-z]+)*):`)
 )
 
 // Every relative link resolves, headings included.
