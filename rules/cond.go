@@ -25,6 +25,7 @@ type group struct {
 	equals   map[string]struct{} // for many equal values
 	atoms    []atom
 	needs    []*need  // per atom: what a matching text holds; nil: not known
+	any      *need    // needs as one formula, packed; nil where a value needs nothing
 	numbered bool     // the needs' literals have ids of the field's automaton
 	ids      []int    // of literals of which every text that meets the group holds one; see index.go
 	worth    int      // of ids as a key; 0 for none
@@ -121,7 +122,7 @@ func compileCond(c *Cond, lists map[string][]string, vars Vars, open []*need) (*
 	for i := range out.groups {
 		out.groups[i].folders(op, vars.One("workdir"))
 		if open != nil && op != "equals" {
-			out.groups[i].numbered = true
+			out.groups[i].seal()
 			out.groups[i].file()
 		}
 	}
@@ -245,7 +246,7 @@ func (g *group) match(texts []string, lits bits, plain bool) (found, bool) {
 			return found{text: t}, true
 		}
 		for i := range g.atoms {
-			if g.numbered && !plain && !g.needs[i].met(lits) {
+			if g.numbered && !plain && !g.needs[i].holds(lits) {
 				continue
 			}
 			if g.atoms[i].holds(t, plain) {

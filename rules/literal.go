@@ -36,6 +36,15 @@ type need struct {
 	id      int  // of the literal in the field's automaton
 	all     bool // every one of subs; else one of them
 	subs    []*need
+
+	packed []wordMask // subs that are literals, once they have ids
+	rest   []*need    // subs that are formulas, once the literals have ids
+}
+
+// wordMask is literals whose ids lie in one word of a bit set.
+type wordMask struct {
+	word int
+	mask uint64
 }
 
 // Bounds of the prefilter: shorter literals filter nothing, longer ones only cost memory.
@@ -303,7 +312,8 @@ func (n *need) size() int {
 	return sum
 }
 
-// met says whether a text that holds the literals found could match.
+// met says whether a text that holds the literals found could match. It is the formula read plainly;
+// possible reads the packed one, which literal_test.go holds against it.
 func (n *need) met(found bits) bool {
 	switch {
 	case n == nil:
@@ -314,6 +324,70 @@ func (n *need) met(found bits) bool {
 		return !slices.ContainsFunc(n.subs, func(s *need) bool { return !s.met(found) })
 	}
 	return slices.ContainsFunc(n.subs, func(s *need) bool { return s.met(found) })
+}
+
+// pack packs the whole formula. Preconditions: every literal below n has its id, and nobody else reads n.
+func (n *need) pack() {
+	if n == nil {
+		return
+	}
+	for _, s := range n.subs {
+		s.pack()
+	}
+	n.gather()
+}
+
+// gather puts the literals among n's own subs into words, so that a list of a hundred costs a few
+// comparisons. The subs are only read. Preconditions: literals have their ids, no sub is nil.
+func (n *need) gather() {
+	masks := map[int]uint64{}
+	n.packed, n.rest = nil, nil
+	for _, s := range n.subs {
+		if s.subs == nil {
+			masks[s.id>>6] |= 1 << (s.id & 63)
+		} else {
+			n.rest = append(n.rest, s)
+		}
+	}
+	for word, mask := range masks {
+		n.packed = append(n.packed, wordMask{word, mask})
+	}
+	slices.SortFunc(n.packed, func(a, b wordMask) int { return a.word - b.word })
+}
+
+// holds is met on a packed formula.
+func (n *need) holds(found bits) bool {
+	switch {
+	case n == nil:
+		return true
+	case n.subs == nil:
+		return found.has(n.id)
+	case n.all:
+		for _, w := range n.packed {
+			if found == nil || found[w.word]&w.mask != w.mask {
+				return false
+			}
+		}
+		for _, s := range n.rest {
+			if !s.holds(found) {
+				return false
+			}
+		}
+		return true
+	}
+	if found != nil {
+		for _, w := range n.packed {
+			if found[w.word]&w.mask != 0 {
+				return true
+			}
+		}
+	}
+	for _, s := range n.rest {
+		if s.holds(found) {
+			return true
+		}
+	}
+	return false
 }
 
 // each calls f for every literal.

@@ -160,8 +160,17 @@ type numbering struct {
 // number gives the literals of the group's needs their ids.
 func (g *group) number(to *numbering) {
 	to.number(g.needs)
-	g.numbered = true
+	g.seal()
 	g.file()
+}
+
+// seal notes that the needs' literals have their ids.
+func (g *group) seal() {
+	g.numbered, g.any = true, nil
+	if len(g.needs) > 0 && !slices.Contains(g.needs, nil) {
+		g.any = &need{subs: g.needs}
+		g.any.gather()
+	}
 }
 
 func (to *numbering) number(needs []*need) {
@@ -181,6 +190,7 @@ func (to *numbering) number(needs []*need) {
 			}
 			l.id = id
 		})
+		n.pack()
 	}
 }
 
@@ -216,5 +226,8 @@ func (g *group) possible(found bits) bool {
 	if !g.numbered || len(g.equals) > 0 {
 		return true
 	}
-	return slices.ContainsFunc(g.needs, func(n *need) bool { return n.met(found) })
+	if g.any == nil {
+		return len(g.needs) > 0 // some value needs nothing
+	}
+	return g.any.holds(found)
 }
