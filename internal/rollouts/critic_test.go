@@ -50,6 +50,7 @@ func (w *world) graded(reward float64) string {
 	if _, err := w.m.Grade(context.Background(), id, true); err != nil {
 		w.t.Fatal(err)
 	}
+	eventually(w.t, "the rollout has its reward", func() bool { return w.view(id).Reward != nil }) // told after the grade
 	w.clock.Add(time.Second)
 	return id
 }

@@ -109,7 +109,7 @@ func TestTimeoutSparesEarlierServers(t *testing.T) {
 	if !res.TimedOut {
 		t.Fatalf("%+v", res)
 	}
-	b.talk(match("a=$(wc -l </tmp/alive); sleep 0.5; b=$(wc -l </tmp/alive); [ $b -gt $a ] && echo go''es on", "goes on\n", 0))
+	b.talk(match("a=$(wc -l </tmp/alive); for i in $(seq 40); do sleep 0.5; b=$(wc -l </tmp/alive); [ $b -gt $a ] && echo go''es on && break; done", "goes on\n", 0))
 }
 
 func TestIdleSparesBusyCommand(t *testing.T) {
