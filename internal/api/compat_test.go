@@ -152,9 +152,9 @@ func TestSWEReX(t *testing.T) {
 	if status, out := rex(t, l, "trainer-key", "execute", `{"command": "ls /", "shell": true}`); status != 200 || !strings.Contains(fmt.Sprint(out["stdout"]), "sh -c ls /") || len(l.fake.calls) != n {
 		t.Errorf("the harness's execute: %d %v", status, out)
 	}
-	for endpoint, body := range map[string]string{"read_file": `{"path": "/a"}`, "write_file": `{"path": "/a", "content": "x"}`, "close_session": `{}`, "close": `{}`} {
-		if status, out := rex(t, l, "agent-one", endpoint, body); status != 200 {
-			t.Errorf("%s: %d %v", endpoint, status, out)
+	for _, step := range [][2]string{{"read_file", `{"path": "/a"}`}, {"write_file", `{"path": "/a", "content": "x"}`}, {"close_session", `{}`}, {"close", `{}`}} {
+		if status, out := rex(t, l, "agent-one", step[0], step[1]); status != 200 {
+			t.Errorf("%s: %d %v", step[0], status, out)
 		}
 	}
 	for endpoint, body := range map[string]string{"execute": `[]`, "run_in_session": `{"command": 7}`, "upload": `{}`} {
