@@ -50,7 +50,6 @@ func (w *world) graded(reward float64) string {
 	if _, err := w.m.Grade(context.Background(), id, true); err != nil {
 		w.t.Fatal(err)
 	}
-	eventually(w.t, "the rollout has its reward", func() bool { return w.view(id).Reward != nil }) // told after the grade
 	w.clock.Add(time.Second)
 	return id
 }
@@ -138,3 +137,20 @@ func TestCriticPairs(t *testing.T) {
 }
 
 func second[T any](_ T, err error) error { return err }
+
+// A row that was read before a rollout ended is not what is told of it after.
+func TestRowReadBeforeTheEnd(t *testing.T) {
+	w := newWorld(t)
+	id := w.create().ID
+	row, err := w.m.opt.Store.RolloutByID(context.Background(), id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.m.Grade(context.Background(), id, true); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the rollout is gone", func() bool { return w.m.find(id) == nil })
+	if v, err := w.m.viewOf(row); err != nil || v.Status != StatusGraded || v.Reward == nil {
+		t.Errorf("%+v, %v", v, err)
+	}
+}

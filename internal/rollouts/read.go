@@ -31,9 +31,18 @@ func (m *Manager) Get(ctx context.Context, id string) (View, error) {
 	return m.viewOf(row)
 }
 
+// viewOf gives the view of a row. A rollout that is not live and whose row says that it goes on has ended
+// since the row was read: the row that was written before it went is read.
 func (m *Manager) viewOf(row *store.Rollout) (View, error) {
 	if r := m.find(row.ID); r != nil {
 		return r.view(), nil
+	}
+	if row.Status != StatusGraded && row.Status != StatusFailed && row.Status != StatusDeleted {
+		fresh, err := m.opt.Store.RolloutByID(context.Background(), row.ID)
+		if err != nil {
+			return View{}, storeError("read the rollout", err)
+		}
+		row = fresh
 	}
 	d, err := readDocument(row)
 	if err != nil {
