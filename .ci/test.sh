@@ -4,7 +4,8 @@
 #   race    every package with the race detector and -short. Left out by -short are tests that say so: those
 #           that need Docker, where the work is done by daemons and sandboxes that the detector does not see
 #           and its cost (tenfold on the corpora) would only starve their time limits, and those that read
-#           the corpora line by line on one goroutine.
+#           the corpora line by line on one goroutine. So is the command line, whose tests are programs run
+#           one after another; what they run is tested by its own packages.
 #   plain   every package without load-sensitive tests, nothing left out.
 #   docker  the packages whose tests hold sandboxes to time limits, nothing left out and nothing from the cache,
 #           which does not see the daemon that results depend on. Those of the box and the engine one after
@@ -31,7 +32,8 @@ phase() {
 	echo "== test: $name took $((SECONDS - began)) s"
 }
 
-phase race -race -short -timeout 20m ./...
+# shellcheck disable=SC2046 # a list of packages
+phase race -race -short -timeout 20m $(go list ./... | grep -vxF proctor/cmd/proctor)
 export CGO_ENABLED=0 GOFLAGS="-trimpath -buildvcs=false"
 # shellcheck disable=SC2086 # lists of packages
 phase plain -timeout 20m $rest
