@@ -30,7 +30,7 @@ func published(t *testing.T) string {
 	return dir
 }
 
-// One instance in each test run, all of them with PROCTOR_SWEBENCH_ALL=1 (make swebench): from rows,
+// Only with PROCTOR_SWEBENCH (one instance) or PROCTOR_SWEBENCH_ALL=1 (make swebench, all): from rows,
 // bundle and package index to images, hardened; gold resolved and empty unresolved every time; what
 // leaked is found, inside and outside of git.
 func TestSWEBenchValidates(t *testing.T) {
