@@ -1,6 +1,7 @@
 package monitor
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -176,8 +177,8 @@ func (g *Gate) ask(ctx context.Context, p *passage) (judge.Opinion, string) {
 		if policy != OnHold {
 			return o, policy
 		}
-		every := orDuration(g.Policy.HoldEvery, 2*time.Second)
-		if held >= orDuration(g.Policy.HoldLimit, 2*time.Minute) || ctx.Err() != nil {
+		every := cmp.Or(g.Policy.HoldEvery, 2*time.Second)
+		if held >= cmp.Or(g.Policy.HoldLimit, 2*time.Minute) || ctx.Err() != nil {
 			return o, OnDecoy
 		}
 		g.sleep(every)
@@ -189,11 +190,11 @@ func (g *Gate) ask(ctx context.Context, p *passage) (judge.Opinion, string) {
 func (g *Gate) policyFor(o judge.Opinion) string {
 	switch o.Failure {
 	case "":
-		return orString(g.Policy.OnUnsure, OnExecute)
+		return cmp.Or(g.Policy.OnUnsure, OnExecute)
 	case judge.FailTimeout, judge.FailOutage, judge.FailRateLimited:
-		return orString(g.Policy.OnOutage, OnDecoy)
+		return cmp.Or(g.Policy.OnOutage, OnDecoy)
 	default:
-		return orString(g.Policy.OnFailure, OnDecoy)
+		return cmp.Or(g.Policy.OnFailure, OnDecoy)
 	}
 }
 
@@ -247,18 +248,4 @@ func mustJSON(v any) json.RawMessage {
 		return json.RawMessage(fmt.Sprintf("%q", err.Error()))
 	}
 	return b
-}
-
-func orString(s, d string) string {
-	if s == "" {
-		return d
-	}
-	return s
-}
-
-func orDuration(v, d time.Duration) time.Duration {
-	if v == 0 {
-		return d
-	}
-	return v
 }

@@ -1,6 +1,7 @@
 package monitor
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -132,7 +133,7 @@ func (g *Gate) enter(call Call) *passage {
 	}
 	return &passage{call: call, rec: &Record{
 		CallID: call.ID, Key: call.Key, ArgsSHA256: ArgsSHA256(call), Name: call.Name, Arguments: call.Arguments,
-		Principal: orString(call.Principal, Agent), Witness: kind, StartedAt: time.Now().UTC(),
+		Principal: cmp.Or(call.Principal, Agent), Witness: kind, StartedAt: time.Now().UTC(),
 		Verdict: Verdict{Decision: Allow, Action: Executed, Hits: []rules.Hit{}, Evidence: []string{}},
 	}}
 }

@@ -312,20 +312,6 @@ func (n *need) size() int {
 	return sum
 }
 
-// met says whether a text that holds the literals found could match. It is the formula read plainly;
-// possible reads the packed one, which literal_test.go holds against it.
-func (n *need) met(found bits) bool {
-	switch {
-	case n == nil:
-		return true
-	case n.subs == nil:
-		return found.has(n.id)
-	case n.all:
-		return !slices.ContainsFunc(n.subs, func(s *need) bool { return !s.met(found) })
-	}
-	return slices.ContainsFunc(n.subs, func(s *need) bool { return s.met(found) })
-}
-
 // pack packs the whole formula. Preconditions: every literal below n has its id, and nobody else reads n.
 func (n *need) pack() {
 	if n == nil {
@@ -355,7 +341,8 @@ func (n *need) gather() {
 	slices.SortFunc(n.packed, func(a, b wordMask) int { return a.word - b.word })
 }
 
-// holds is met on a packed formula.
+// holds says whether a text that holds the literals found could match. It reads the packed formula;
+// literal_pack_test.go holds it against the formula read plainly.
 func (n *need) holds(found bits) bool {
 	switch {
 	case n == nil:

@@ -2,8 +2,22 @@ package rules
 
 import (
 	"math/rand/v2"
+	"slices"
 	"testing"
 )
+
+// met reads a formula plainly: what holds is held against.
+func (n *need) met(found bits) bool {
+	switch {
+	case n == nil:
+		return true
+	case n.subs == nil:
+		return found.has(n.id)
+	case n.all:
+		return !slices.ContainsFunc(n.subs, func(s *need) bool { return !s.met(found) })
+	}
+	return slices.ContainsFunc(n.subs, func(s *need) bool { return s.met(found) })
+}
 
 // A packed formula says what the formula read plainly says, for whatever literals are found.
 func TestPackedNeedsAgree(t *testing.T) {

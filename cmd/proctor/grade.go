@@ -15,7 +15,6 @@ import (
 	"proctor/internal/config"
 	"proctor/internal/lab"
 	"proctor/internal/rollouts"
-	"proctor/sandbox/docker"
 	"proctor/tasks"
 	"proctor/tasks/grading/predictions"
 )
@@ -108,14 +107,11 @@ func (o *gradeOptions) grade(cmd *cobra.Command, files []string) error {
 // run grades on an engine of its own.
 func (o *gradeOptions) run(cmd *cobra.Command, settings config.Config, list []*tasks.Task, files []string) ([]predictions.Result, map[string]predictions.RunReport, error) {
 	ctx, log := cmd.Context(), newLogger(settings)
-	engine, err := docker.New(docker.Options{Owner: fmt.Sprintf("grade-%d", os.Getpid()), BoxPath: settings.Boxd, Log: log})
+	engine, err := ownEngine(ctx, "grade", settings, log)
 	if err != nil {
-		return nil, nil, infra(err)
+		return nil, nil, err
 	}
 	defer func() { _ = engine.Close() }()
-	if _, err := engine.Capabilities(ctx); err != nil {
-		return nil, nil, infra(err)
-	}
 	folder, err := predictions.Open(o.out, o.runID)
 	if err != nil {
 		return nil, nil, usage(err)

@@ -14,7 +14,6 @@ import (
 
 	"proctor/internal/config"
 	"proctor/internal/lab"
-	"proctor/sandbox/docker"
 	"proctor/tasks"
 )
 
@@ -93,14 +92,11 @@ func buildAll(ctx context.Context, settings config.Config, list []*tasks.Task, p
 		return rows, nil
 	}
 	log := newLogger(settings)
-	engine, err := docker.New(docker.Options{Owner: fmt.Sprintf("build-%d", os.Getpid()), BoxPath: settings.Boxd, Log: log})
+	engine, err := ownEngine(ctx, "build", settings, log)
 	if err != nil {
-		return nil, infra(err)
+		return nil, err
 	}
 	defer func() { _ = engine.Close() }()
-	if _, err := engine.Capabilities(ctx); err != nil {
-		return nil, infra(err)
-	}
 	preparer := lab.NewPreparer(engine, settings.Data, log)
 	line := newProgress(os.Stderr)
 	defer line.done()

@@ -17,7 +17,6 @@ import (
 
 	"proctor/internal/config"
 	"proctor/internal/lab"
-	"proctor/sandbox/docker"
 	"proctor/tasks"
 	"proctor/tasks/grading"
 )
@@ -92,14 +91,11 @@ func chosen(list []*tasks.Task, ids []string) ([]*tasks.Task, error) {
 // validate runs v on an engine of its own, whose sandboxes no server takes for its own.
 func validate(ctx context.Context, settings config.Config, v grading.Validator, list []*tasks.Task) ([]grading.Validation, error) {
 	log := newLogger(settings)
-	engine, err := docker.New(docker.Options{Owner: fmt.Sprintf("validate-%d", os.Getpid()), BoxPath: settings.Boxd, Log: log})
+	engine, err := ownEngine(ctx, "validate", settings, log)
 	if err != nil {
-		return nil, infra(err)
+		return nil, err
 	}
 	defer func() { _ = engine.Close() }()
-	if _, err := engine.Capabilities(ctx); err != nil {
-		return nil, infra(err)
-	}
 	preparer := lab.NewPreparer(engine, settings.Data, log)
 	v.Engine, v.Prepare, v.Logger = engine, preparer.Prepare, log
 	found, err := v.Validate(ctx, list)

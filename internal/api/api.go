@@ -118,12 +118,18 @@ func (s *Server) handle(next handler) http.HandlerFunc {
 	}
 }
 
-// Handler gives the routes. openapi_test.go holds the served document against them.
-func (s *Server) Handler() http.Handler {
+// router makes a router that answers whatever it does not know with the one refusal.
+func (s *Server) router() chi.Router {
 	r := chi.NewRouter()
 	refuse := s.handle(func(http.ResponseWriter, *http.Request) error { return notFound() })
 	r.NotFound(refuse)
 	r.MethodNotAllowed(refuse)
+	return r
+}
+
+// Handler gives the routes. openapi_test.go holds the served document against them.
+func (s *Server) Handler() http.Handler {
+	r := s.router()
 
 	r.Get("/healthz", s.handle(s.health))
 	r.Get("/readyz", s.handle(s.ready))

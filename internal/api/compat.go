@@ -32,21 +32,21 @@ func (s *Server) compatRoutes(r chi.Router) {
 	r.HandleFunc("/v1/rollouts/{id}/mcp", s.agent(s.mcp))
 	r.HandleFunc("/compat/swerex/{id}", s.agent(s.sweRex))
 	r.HandleFunc("/compat/swerex/{id}/*", s.agent(s.sweRex))
-	r.HandleFunc("/compat/openenv/*", s.trainer(RoleTrainer, s.openEnv))
-	r.HandleFunc("/compat/nemo-gym", s.trainer(RoleTrainer, s.nemoGym))
-	r.HandleFunc("/compat/nemo-gym/*", s.trainer(RoleTrainer, s.nemoGym))
+	environments(r, func(h handler) http.HandlerFunc { return s.trainer(RoleTrainer, h) }, s)
+}
+
+// environments routes the protocols whose clients may have no key; guard says who is let through.
+func environments(r chi.Router, guard func(handler) http.HandlerFunc, s *Server) {
+	r.HandleFunc("/compat/openenv/*", guard(s.openEnv))
+	r.HandleFunc("/compat/nemo-gym", guard(s.nemoGym))
+	r.HandleFunc("/compat/nemo-gym/*", guard(s.nemoGym))
 }
 
 // CompatHandler serves OpenEnv and NeMo-Gym without a key, for clients that cannot send one. Whoever
 // reaches it can make rollouts: it belongs on a loopback listener of its own.
 func (s *Server) CompatHandler() http.Handler {
-	r := chi.NewRouter()
-	refuse := s.handle(func(http.ResponseWriter, *http.Request) error { return notFound() })
-	r.NotFound(refuse)
-	r.MethodNotAllowed(refuse)
-	r.HandleFunc("/compat/openenv/*", s.handle(s.openEnv))
-	r.HandleFunc("/compat/nemo-gym", s.handle(s.nemoGym))
-	r.HandleFunc("/compat/nemo-gym/*", s.handle(s.nemoGym))
+	r := s.router()
+	environments(r, s.handle, s)
 	return r
 }
 

@@ -5,8 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"time"
-
 	"proctor/internal/rollouts"
 
 	"github.com/go-chi/chi/v5"
@@ -93,36 +91,13 @@ func (s *Server) groupEvents(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	flusher := http.NewResponseController(w)
-	w.Header().Set("Content-Type", "text/event-stream")
-	w.Header().Set("Cache-Control", "no-store")
-	w.WriteHeader(http.StatusOK)
-	_ = flusher.Flush()
-	beat := time.NewTicker(15 * time.Second) // keeps proxies from closing a quiet stream
-	defer beat.Stop()
-	for {
-		text := ": beat\n\n"
-		select {
-		case view, open := <-feed:
-			if !open {
-				return nil
-			}
-			data, err := json.Marshal(view)
-			if err != nil {
-				return nil
-			}
-			kind := "group"
-			if view.Status == "done" {
-				kind = "done"
-			}
-			text = fmt.Sprintf("event: %s\ndata: %s\n\n", kind, data)
-		case <-beat.C:
-		case <-r.Context().Done():
-			return nil
+	streamEvents(w, r, feed, func(view rollouts.GroupView) (string, error) {
+		data, err := json.Marshal(view)
+		kind := "group"
+		if view.Status == "done" {
+			kind = "done"
 		}
-		if _, err := fmt.Fprint(w, text); err != nil {
-			return nil
-		}
-		_ = flusher.Flush()
-	}
+		return fmt.Sprintf("event: %s\ndata: %s\n\n", kind, data), err
+	})
+	return nil
 }

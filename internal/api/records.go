@@ -57,35 +57,11 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	flusher := http.NewResponseController(w)
-	w.Header().Set("Content-Type", "text/event-stream")
-	w.Header().Set("Cache-Control", "no-store")
-	w.WriteHeader(http.StatusOK)
-	_ = flusher.Flush()
-	beat := time.NewTicker(15 * time.Second) // keeps proxies from closing a quiet stream
-	defer beat.Stop()
-	for {
-		select {
-		case e, open := <-feed:
-			if !open {
-				return nil
-			}
-			data, err := json.Marshal(e)
-			if err != nil {
-				return nil
-			}
-			if _, err := fmt.Fprintf(w, "id: %d\nevent: %s\ndata: %s\n\n", e.Number, e.Kind, data); err != nil {
-				return nil
-			}
-		case <-beat.C:
-			if _, err := fmt.Fprint(w, ": beat\n\n"); err != nil {
-				return nil
-			}
-		case <-r.Context().Done():
-			return nil
-		}
-		_ = flusher.Flush()
-	}
+	streamEvents(w, r, feed, func(e rollouts.Event) (string, error) {
+		data, err := json.Marshal(e)
+		return fmt.Sprintf("id: %d\nevent: %s\ndata: %s\n\n", e.Number, e.Kind, data), err
+	})
+	return nil
 }
 
 // listTasks lists the tasks that the server holds.

@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -43,20 +44,17 @@ const (
 // States gives the states of the wanted kinds (nil: all), in order. Two kinds at one point are one state,
 // under the first that fits of segment, verdict, turn.
 func States(instruction string, steps []Step, kinds []string) []State {
-	want := map[string]bool{}
-	for _, k := range kinds {
-		want[k] = true
-	}
+	wanted := func(kind string) bool { return len(kinds) == 0 || slices.Contains(kinds, kind) }
 	var out []State
 	var told []string
 	for i, s := range steps {
 		kind := ""
 		switch {
-		case want1(want, KindSegment) && (i == 0 || s.Segment != steps[i-1].Segment):
+		case wanted(KindSegment) && (i == 0 || s.Segment != steps[i-1].Segment):
 			kind = KindSegment
-		case want1(want, KindVerdict) && i > 0 && steps[i-1].Marked:
+		case wanted(KindVerdict) && i > 0 && steps[i-1].Marked:
 			kind = KindVerdict
-		case want1(want, KindTurn):
+		case wanted(KindTurn):
 			kind = KindTurn
 		}
 		if kind != "" {
@@ -64,13 +62,11 @@ func States(instruction string, steps []Step, kinds []string) []State {
 		}
 		told = append(told, tell(s))
 	}
-	if n := len(steps); n > 0 && steps[n-1].Marked && want1(want, KindVerdict) {
+	if n := len(steps); n > 0 && steps[n-1].Marked && wanted(KindVerdict) {
 		out = append(out, state(KindVerdict, steps[n-1].Ordinal+1, instruction, told))
 	}
 	return out
 }
-
-func want1(want map[string]bool, kind string) bool { return len(want) == 0 || want[kind] }
 
 func state(kind string, ordinal int, instruction string, told []string) State {
 	instruction = cut(instruction, maxPrefix/4)

@@ -1,6 +1,7 @@
 package evalrun
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -88,7 +89,7 @@ func (h *hinting) RoundTrip(req *http.Request) (*http.Response, error) {
 // Ask gives a model's reply. It tries again where that may help; the error is an *EndpointError, or
 // ctx's.
 func (e *Endpoint) Ask(ctx context.Context, req openai.ChatCompletionRequest) (openai.ChatCompletionResponse, error) {
-	tries, pause := orInt(e.Tries, 6), orDuration(e.Pause, time.Second)
+	tries, pause := cmp.Or(e.Tries, 6), cmp.Or(e.Pause, time.Second)
 	for n := 1; ; n++ {
 		var after time.Duration
 		res, err := e.once(context.WithValue(ctx, hintKey{}, &after), req)
@@ -115,7 +116,7 @@ var errEmpty = errors.New("the answer holds no choice")
 
 // once sends a request once.
 func (e *Endpoint) once(ctx context.Context, req openai.ChatCompletionRequest) (openai.ChatCompletionResponse, error) {
-	ctx, cancel := context.WithTimeout(ctx, orDuration(e.Timeout, 10*time.Minute))
+	ctx, cancel := context.WithTimeout(ctx, cmp.Or(e.Timeout, 10*time.Minute))
 	defer cancel()
 	res, err := e.client.CreateChatCompletion(ctx, req)
 	if err == nil && len(res.Choices) == 0 {
@@ -171,20 +172,6 @@ func tooLong(err error) bool {
 	}
 	text := strings.ToLower(e.Err.Error())
 	return e.Status == http.StatusRequestEntityTooLarge || strings.Contains(text, "context") || strings.Contains(text, "too long") || strings.Contains(text, "maximum")
-}
-
-func orInt(n, d int) int {
-	if n == 0 {
-		return d
-	}
-	return n
-}
-
-func orDuration(v, d time.Duration) time.Duration {
-	if v == 0 {
-		return d
-	}
-	return v
 }
 
 func cut(s string, n int) string {

@@ -1,6 +1,7 @@
 package evalrun
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -66,7 +67,7 @@ func (r *Runner) Run(ctx context.Context, p Plan) (*Report, error) {
 	if r.plan, err = openPlan(r.Dir, p); err != nil {
 		return nil, err
 	}
-	r.server = &server{Client: r.Client, patience: orDuration(r.Patience, 2*time.Minute)}
+	r.server = &server{Client: r.Client, patience: cmp.Or(r.Patience, 2*time.Minute)}
 	results, journal, err := readResults(filepath.Join(r.Dir, "journal.jsonl"))
 	if err != nil {
 		return nil, err
@@ -82,7 +83,7 @@ func (r *Runner) Run(ctx context.Context, p Plan) (*Report, error) {
 // run that is stopped early still says something of all tasks.
 func (r *Runner) attempts(ctx context.Context, journal *appendLog) error {
 	g, gctx := errgroup.WithContext(ctx)
-	g.SetLimit(orInt(r.Concurrency, 4))
+	g.SetLimit(cmp.Or(r.Concurrency, 4))
 	for k := 1; k <= r.plan.N; k++ {
 		for _, task := range r.plan.Tasks {
 			a := r.next(task, k)

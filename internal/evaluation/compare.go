@@ -18,6 +18,7 @@ type Change struct {
 	Fell  bool   `json:"fell"` // for the worse
 }
 
+// String gives the change in one line, the word WORSE first where it fell.
 func (c Change) String() string {
 	word := "better"
 	if c.Fell {

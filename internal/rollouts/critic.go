@@ -151,7 +151,7 @@ func (m *Manager) states(ctx context.Context, id string, kinds []string) ([]crit
 	if err != nil {
 		return nil, none, View{}, asError(CodeStore, "the rollout's document is damaged", err)
 	}
-	view, err := m.viewOf(row)
+	view, err := m.viewOf(ctx, row)
 	if err != nil {
 		return nil, none, View{}, err
 	}
@@ -213,7 +213,7 @@ func (m *Manager) ofPolicy(ctx context.Context, name string) ([]View, error) {
 	}
 	views := make([]View, 0, len(rows))
 	for _, row := range rows {
-		v, err := m.viewOf(row)
+		v, err := m.viewOf(ctx, row)
 		if err != nil {
 			return nil, err
 		}

@@ -150,7 +150,7 @@ func TestRowReadBeforeTheEnd(t *testing.T) {
 		t.Fatal(err)
 	}
 	eventually(t, "the rollout is gone", func() bool { return w.m.find(id) == nil })
-	if v, err := w.m.viewOf(row); err != nil || v.Status != StatusGraded || v.Reward == nil {
+	if v, err := w.m.viewOf(context.Background(), row); err != nil || v.Status != StatusGraded || v.Reward == nil {
 		t.Errorf("%+v, %v", v, err)
 	}
 }

@@ -28,17 +28,17 @@ func (m *Manager) Get(ctx context.Context, id string) (View, error) {
 	if err != nil {
 		return View{}, storeError("read the rollout", err)
 	}
-	return m.viewOf(row)
+	return m.viewOf(ctx, row)
 }
 
 // viewOf gives the view of a row. A rollout that is not live and whose row says that it goes on has ended
 // since the row was read: the row that was written before it went is read.
-func (m *Manager) viewOf(row *store.Rollout) (View, error) {
+func (m *Manager) viewOf(ctx context.Context, row *store.Rollout) (View, error) {
 	if r := m.find(row.ID); r != nil {
 		return r.view(), nil
 	}
 	if row.Status != StatusGraded && row.Status != StatusFailed && row.Status != StatusDeleted {
-		fresh, err := m.opt.Store.RolloutByID(context.Background(), row.ID)
+		fresh, err := m.opt.Store.RolloutByID(ctx, row.ID)
 		if err != nil {
 			return View{}, storeError("read the rollout", err)
 		}
@@ -79,7 +79,7 @@ func (m *Manager) List(ctx context.Context, f Filter) ([]View, string, error) {
 	}
 	views := make([]View, 0, len(rows))
 	for _, row := range rows {
-		v, err := m.viewOf(row)
+		v, err := m.viewOf(ctx, row)
 		if err != nil {
 			return nil, "", err
 		}

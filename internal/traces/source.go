@@ -34,8 +34,10 @@ type Source struct {
 	files, skipped int
 }
 
-// Files is how many files were opened so far, Skipped how many in folders were left out by their name.
-func (s *Source) Files() int   { return s.files }
+// Files is how many files were opened so far.
+func (s *Source) Files() int { return s.files }
+
+// Skipped is how many files in folders were left out by their name so far.
 func (s *Source) Skipped() int { return s.skipped }
 
 // Documents yields every document; what cannot be read is an *Unknown and the rest goes on. Folders

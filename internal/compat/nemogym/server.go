@@ -63,7 +63,7 @@ func (s *Server) Serve(w http.ResponseWriter, r *http.Request, endpoint string) 
 		fail(w, err)
 		return
 	}
-	reply(w, http.StatusOK, answer)
+	compat.Answer(w, http.StatusOK, answer)
 }
 
 // failure is an error with its status, in the words of the framework's servers.
@@ -86,13 +86,7 @@ func fail(w http.ResponseWriter, err error) {
 	default:
 		f = &failure{http.StatusServiceUnavailable, compat.Words(err)}
 	}
-	reply(w, f.status, map[string]string{"detail": f.detail})
-}
-
-func reply(w http.ResponseWriter, status int, v any) {
-	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(v) // the client hung up
+	compat.Answer(w, f.status, map[string]string{"detail": f.detail})
 }
 
 // seedBody is what names the task. A framework passes on a row of its dataset, so the name may stand at

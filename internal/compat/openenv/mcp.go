@@ -45,10 +45,10 @@ const (
 func (s *Server) mcp(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxMessage))
 	if err != nil {
-		reply(w, http.StatusRequestEntityTooLarge, rpcError(nil, rpcInvalid, "the request is too large"))
+		compat.Answer(w, http.StatusRequestEntityTooLarge, rpcError(nil, rpcInvalid, "the request is too large"))
 		return
 	}
-	reply(w, http.StatusOK, s.rpc(r.Context(), nil, body))
+	compat.Answer(w, http.StatusOK, s.rpc(r.Context(), nil, body))
 }
 
 // rpc answers a JSON-RPC request for environment e, or, where e is nil, for the session that it names.

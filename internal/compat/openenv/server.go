@@ -40,25 +40,19 @@ func (s *Server) Serve(w http.ResponseWriter, r *http.Request, endpoint string) 
 	case "GET ws":
 		s.websocket(w, r)
 	case "GET health":
-		reply(w, http.StatusOK, map[string]string{"status": "healthy"})
+		compat.Answer(w, http.StatusOK, map[string]string{"status": "healthy"})
 	case "GET metadata":
-		reply(w, http.StatusOK, map[string]any{"name": "proctor", "version": s.version, "author": nil, "readme_content": nil, "documentation_url": nil,
+		compat.Answer(w, http.StatusOK, map[string]any{"name": "proctor", "version": s.version, "author": nil, "readme_content": nil, "documentation_url": nil,
 			"description": "Coding tasks in sandboxes, a tool call a step. submit ends the episode and is rewarded."})
 	case "GET schema":
-		reply(w, http.StatusOK, schema())
+		compat.Answer(w, http.StatusOK, schema())
 	case "GET state":
-		reply(w, http.StatusOK, (&episode{host: s.host}).state()) // as OpenEnv's own server: a fresh environment's
+		compat.Answer(w, http.StatusOK, (&episode{host: s.host}).state()) // as OpenEnv's own server: a fresh environment's
 	case "POST mcp":
 		s.mcp(w, r)
 	default:
-		reply(w, http.StatusNotFound, map[string]string{"detail": "Not Found"})
+		compat.Answer(w, http.StatusNotFound, map[string]string{"detail": "Not Found"})
 	}
-}
-
-func reply(w http.ResponseWriter, status int, v any) {
-	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(v) // the client hung up
 }
 
 // message is what either side sends.

@@ -64,7 +64,7 @@ func (s *Server) Serve(w http.ResponseWriter, r *http.Request, who compat.Caller
 	}
 	handle, ok := table[endpoint]
 	if !ok {
-		write(w, http.StatusNotFound, map[string]string{"detail": "Not Found"})
+		compat.Answer(w, http.StatusNotFound, map[string]string{"detail": "Not Found"})
 		return
 	}
 	answer, err := handle(req)
@@ -72,7 +72,7 @@ func (s *Server) Serve(w http.ResponseWriter, r *http.Request, who compat.Caller
 		fail(w, err)
 		return
 	}
-	write(w, http.StatusOK, answer)
+	compat.Answer(w, http.StatusOK, answer)
 }
 
 // fail answers as SWE-ReX's own server does: 511 with an exception that the client raises.
@@ -85,14 +85,8 @@ func fail(w http.ResponseWriter, err error) {
 	case !errors.As(err, &e):
 		e = raise(classOther, "%s", compat.Words(err))
 	}
-	write(w, http.StatusNetworkAuthenticationRequired, map[string]any{"swerexception": map[string]any{
+	compat.Answer(w, http.StatusNetworkAuthenticationRequired, map[string]any{"swerexception": map[string]any{
 		"message": e.message, "class_path": e.class, "traceback": "", "extra_info": e.extra}})
-}
-
-func write(w http.ResponseWriter, status int, v any) {
-	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(v) // the client hung up
 }
 
 // decode reads a request's JSON. Fields of a newer SWE-ReX are let by: it, not we, owns the form.

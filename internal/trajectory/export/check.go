@@ -18,6 +18,7 @@ type Problem struct {
 	Detail string `json:"detail"`
 }
 
+// String gives the problem in one line, with its place.
 func (p Problem) String() string { return fmt.Sprintf("line %d: %s: %s", p.Line, p.Field, p.Detail) }
 
 // Report is what a check found.
