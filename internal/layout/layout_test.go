@@ -15,7 +15,9 @@ import (
 var allowed = map[string][]string{
 	"sandbox":             {},
 	"sandbox/box":         {"sandbox"},
-	"sandbox/docker":      {"sandbox", "sandbox/box"},
+	"sandbox/confine":     {"sandbox"},
+	"sandbox/docker":      {"sandbox", "sandbox/box", "sandbox/confine"},
+	"sandbox/oci":         {"sandbox", "sandbox/box", "sandbox/confine"},
 	"sandbox/sandboxtest": {"sandbox", "sandbox/box"},
 	"rules":               {"rules"},
 	"judge":               {"judge"},

@@ -13,6 +13,7 @@ import (
 
 	"proctor/sandbox"
 	"proctor/sandbox/box"
+	"proctor/sandbox/confine"
 )
 
 // Attach takes up a sandbox by id. One that is dead is attached too: its session says so.
@@ -57,7 +58,7 @@ func (e *Engine) inspectOurs(ctx context.Context, id string) (container.InspectR
 // folderOf gives the run folder on the host among a container's mounts, or "".
 func folderOf(mounts []container.MountPoint) string {
 	for _, m := range mounts {
-		if m.Destination == folderInside {
+		if m.Destination == confine.FolderInside {
 			return m.Source
 		}
 	}
@@ -115,13 +116,13 @@ func (e *Engine) remove(ctx context.Context, id, folder string) error {
 	if folder == "" {
 		return nil
 	}
-	return e.root.drop(folder)
+	return e.root.Drop(folder)
 }
 
 // Sweep removes run folders that no container has: those of a create that a crash cut short. Call it before
 // the first Create, as a server does at start.
 func (e *Engine) Sweep(ctx context.Context) error {
-	folders, err := e.root.folders()
+	folders, err := e.root.Folders()
 	if err != nil || len(folders) == 0 {
 		return err
 	}
@@ -133,7 +134,7 @@ func (e *Engine) Sweep(ctx context.Context) error {
 	for _, folder := range folders {
 		held := slices.ContainsFunc(found, func(c container.Summary) bool { return folderOf(c.Mounts) == folder })
 		if !held {
-			errs = append(errs, e.root.drop(folder))
+			errs = append(errs, e.root.Drop(folder))
 		}
 	}
 	return errors.Join(errs...)

@@ -15,6 +15,7 @@ import (
 	"github.com/docker/docker/api/types/image"
 
 	"proctor/sandbox"
+	"proctor/sandbox/confine"
 )
 
 // buildTail is how much of a failed build's output an error carries, in bytes.
@@ -31,7 +32,7 @@ var errStopped = errors.New("the daemon stopped reading")
 // the history; other settings and certificates are lent by lines put into the Dockerfile (see lend),
 // and taken out of the result again (see strip).
 func (e *Engine) BuildImage(ctx context.Context, b sandbox.ImageBuild) (sandbox.Image, error) {
-	temporary := "proctor/building:" + randomHex(8)
+	temporary := "proctor/building:" + confine.RandomHex(8)
 	l := newLoan(b.Env, b.CA)
 	read, write := io.Pipe()
 	sent := make(chan error, 1)
@@ -152,7 +153,7 @@ type loan struct {
 }
 
 func newLoan(env map[string]string, ca []byte) *loan {
-	return &loan{env: env, ca: ca, folder: ".lent-" + randomHex(8)}
+	return &loan{env: env, ca: ca, folder: ".lent-" + confine.RandomHex(8)}
 }
 
 // empty reports whether the image needs nothing taken out: the builder itself keeps proxies out.

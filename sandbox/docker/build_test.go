@@ -15,6 +15,7 @@ import (
 	"github.com/docker/docker/client"
 
 	"proctor/sandbox"
+	"proctor/sandbox/confine"
 )
 
 // contextOf makes a build's context.
@@ -40,7 +41,7 @@ const lentIndex = "https://user:secret-of-the-proxy@mirror.example/simple"
 func TestBuildLendsAndLeavesNothing(t *testing.T) {
 	cli := needDocker(t)
 	e := suiteEngine(t)
-	ref := "proctor/built:test-" + randomHex(6)
+	ref := "proctor/built:test-" + confine.RandomHex(6)
 	t.Cleanup(func() { removeImage(t, cli, ref) })
 	dockerfile := `# escape=\
 FROM ` + baseImage + ` AS first
@@ -137,7 +138,7 @@ func TestBuildFaults(t *testing.T) {
 		"bad syntax":    {map[string]string{"Dockerfile": "FROM " + baseImage + "\nRUNN x\n"}, []string{"RUNN"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			ref := "proctor/built:test-" + randomHex(6)
+			ref := "proctor/built:test-" + confine.RandomHex(6)
 			_, err := e.BuildImage(context.Background(), sandbox.ImageBuild{Context: contextOf(t, c.files), Dockerfile: "Dockerfile", Ref: ref, NoNetwork: true,
 				Env: map[string]string{"PIP_INDEX_URL": lentIndex}})
 			if !errors.Is(err, sandbox.ErrBuild) {
@@ -166,7 +167,7 @@ func suiteEngine(t *testing.T) *Engine {
 	t.Helper()
 	suiteBuildEngine.Lock()
 	t.Cleanup(suiteBuildEngine.Unlock)
-	e, err := New(Options{Owner: "build-test-" + randomHex(4), NoPull: true})
+	e, err := New(Options{Owner: "build-test-" + confine.RandomHex(4), NoPull: true})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,9 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"net/netip"
 	"os"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -15,14 +13,7 @@ import (
 	"github.com/docker/go-units"
 
 	"proctor/sandbox"
-)
-
-// Where the agent and its run folder lie inside. `docker run --init` mounts its init at the same path; the socket
-// is where the agent listens (agent.DefaultSocket, which the host need not link in).
-const (
-	boxInside    = "/sbin/docker-init"
-	folderInside = "/run/init"
-	socketName   = "ctl"
+	"proctor/sandbox/confine"
 )
 
 // Labels on the host's side; containers and networks of ours carry them.
@@ -34,38 +25,6 @@ const (
 	roleSandbox  = "sandbox"
 	roleService  = "service"
 	roleNetwork  = "network"
-)
-
-// capabilities are what root inside keeps of Docker's fourteen, each with its reason. None reaches past
-// the container: no NET_RAW (forged packets to neighbours), MKNOD (host disks), SYS_CHROOT, SETFCAP,
-// AUDIT_WRITE.
-var capabilities = []string{
-	"CHOWN",            // apt, pip and tar give files to their owners
-	"DAC_OVERRIDE",     // root writes in other users' folders, as people expect of root
-	"FOWNER",           // dpkg and tar chmod files that are not root's
-	"FSETID",           // they keep set-id bits while doing so
-	"KILL",             // the agent ends commands that run as another user
-	"SETGID",           // dropping to the image's USER, su, apt's _apt
-	"SETUID",           // the same
-	"SETPCAP",          // the agent lowers the bounding set of what it starts
-	"NET_BIND_SERVICE", // test servers on ports below 1024
-}
-
-// maskedPaths are hidden from a sandbox: Docker's own list of today, given in full since an old daemon
-// knows fewer.
-var maskedPaths = []string{
-	"/proc/acpi", "/proc/asound", "/proc/interrupts", "/proc/kcore", "/proc/keys", "/proc/latency_stats",
-	"/proc/sched_debug", "/proc/scsi", "/proc/timer_list", "/proc/timer_stats", "/sys/devices/virtual/powercap",
-	"/sys/firmware",
-}
-
-// readonlyPaths are Docker's own.
-var readonlyPaths = []string{"/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys", "/proc/sysrq-trigger"}
-
-const (
-	// oomScore makes the kernel, short of memory on the whole host, end a sandbox before the server or the daemon.
-	oomScore = 500
-	shmBytes = 64 << 20 // a private /dev/shm, inside the memory limit
 )
 
 // containerConfig is what runs: the agent, whatever ENTRYPOINT and CMD the image has. It starts as root
@@ -82,7 +41,7 @@ func (e *Engine) containerConfig(spec sandbox.Spec, image sandbox.Image) *contai
 	return &container.Config{
 		Image:       image.Digest,
 		User:        "0:0",
-		Entrypoint:  []string{boxInside},
+		Entrypoint:  []string{confine.BoxInside},
 		Cmd:         []string{}, // the agent reads no arguments: anyone inside could too
 		WorkingDir:  "/",        // the agent makes the workdir, as the user that commands run as
 		Hostname:    spec.Hostname,
@@ -113,18 +72,18 @@ func (e *Engine) hostConfig(spec sandbox.Spec, limits sandbox.Limits, binary, fo
 		ExtraHosts:    hosts,
 		IpcMode:       "private",
 		CapDrop:       []string{"ALL"},
-		CapAdd:        capabilities,
+		CapAdd:        confine.Capabilities(),
 		SecurityOpt:   []string{"no-new-privileges:true", "seccomp=" + profile},
-		MaskedPaths:   maskedPaths,
-		ReadonlyPaths: readonlyPaths,
-		OomScoreAdj:   oomScore,
-		ShmSize:       shmBytes,
+		MaskedPaths:   confine.MaskedPaths(),
+		ReadonlyPaths: confine.ReadonlyPaths(),
+		OomScoreAdj:   confine.OOMScore,
+		ShmSize:       confine.ShmBytes,
 		LogConfig:     container.LogConfig{Type: "none"},
 		Resources:     resources,
 		RestartPolicy: container.RestartPolicy{Name: container.RestartPolicyDisabled},
 		Mounts: []mount.Mount{
-			{Type: mount.TypeBind, Source: binary, Target: boxInside, ReadOnly: true},
-			{Type: mount.TypeBind, Source: folder, Target: folderInside},
+			{Type: mount.TypeBind, Source: binary, Target: confine.BoxInside, ReadOnly: true},
+			{Type: mount.TypeBind, Source: folder, Target: confine.FolderInside},
 		},
 	}
 	if quota {
@@ -135,10 +94,10 @@ func (e *Engine) hostConfig(spec sandbox.Spec, limits sandbox.Limits, binary, fo
 
 // resources turns limits into the daemon's.
 func (e *Engine) resources(limits sandbox.Limits) (container.Resources, error) {
-	if limits.CPUs < 0.01 || limits.MemoryMB < 16 || limits.Pids < 16 || limits.OpenFiles < 64 || limits.DiskMB < 1 {
-		return container.Resources{}, fmt.Errorf("limits %+v: at least 0.01 cpus, 16 memory_mb, 16 pids, 64 open_files and 1 disk_mb are needed", limits)
+	if err := confine.CheckLimits(limits); err != nil {
+		return container.Resources{}, err
 	}
-	nano, cpus := e.cpus.pick(limits.CPUs)
+	nano, cpus := e.cpus.Pick(limits.CPUs)
 	pids, memory, disk := limits.Pids, limits.MemoryMB<<20, limits.DiskMB<<20
 	files := min(limits.OpenFiles, maxOpenFiles())
 	return container.Resources{
@@ -182,26 +141,19 @@ func networkMode(n sandbox.Network) container.NetworkMode {
 
 // extraHosts gives the lines of the hosts file, sorted.
 func extraHosts(hosts map[string]string) ([]string, error) {
+	checked, err := confine.ExtraHosts(hosts)
 	var lines []string
-	for _, name := range slices.Sorted(maps.Keys(hosts)) {
-		if name == "" || strings.ContainsAny(name, ": \t\n#") {
-			return nil, fmt.Errorf("network host name %q: a plain name is needed", name)
-		}
-		if _, err := netip.ParseAddr(hosts[name]); err != nil {
-			return nil, fmt.Errorf("network host %s: %w", name, err)
-		}
-		lines = append(lines, name+":"+hosts[name])
+	for _, host := range checked {
+		lines = append(lines, host.Name+":"+host.Address)
 	}
-	return lines, nil
+	return lines, err
 }
 
 // checkSpec refuses what the daemon would misread.
 func checkSpec(spec *sandbox.Spec) error {
-	if spec.Workdir == "" {
-		spec.Workdir = "/"
-	}
-	if spec.Workdir[0] != '/' || strings.ContainsRune(spec.Workdir, 0) {
-		return fmt.Errorf("workdir %q: an absolute path is needed", spec.Workdir)
+	var err error
+	if spec.Workdir, err = confine.CheckWorkdir(spec.Workdir); err != nil {
+		return err
 	}
 	switch spec.Network.Mode {
 	case "", "none", "open":

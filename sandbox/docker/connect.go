@@ -11,6 +11,7 @@ import (
 
 	"proctor/sandbox"
 	"proctor/sandbox/box"
+	"proctor/sandbox/confine"
 )
 
 // boxConn is what a session needs of its connection to the box agent; *box.Client is one.
@@ -43,7 +44,7 @@ func boxInit(spec sandbox.Spec, image sandbox.Image) box.Init {
 
 // connect dials the agent until it answers, ctx ends, or the container does.
 func (s *session) connect(ctx context.Context, pid int, init box.Init) error {
-	socket := filepath.Join(s.folder, socketName)
+	socket := filepath.Join(s.folder, confine.SocketName)
 	for wait := time.Millisecond; ; wait = min(2*wait, 50*time.Millisecond) {
 		conn, err := s.engine.dial(ctx, socket, pid, init)
 		if err == nil {

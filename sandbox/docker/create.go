@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"strings"
 	"time"
 
@@ -13,6 +12,7 @@ import (
 	"github.com/docker/docker/api/types/container"
 
 	"proctor/sandbox"
+	"proctor/sandbox/confine"
 )
 
 // Limits of one start's steps; the caller's context may be shorter.
@@ -35,13 +35,13 @@ func (e *Engine) Create(ctx context.Context, spec sandbox.Spec) (_ sandbox.Sessi
 	if err != nil {
 		return nil, err
 	}
-	if err := e.starts.enter(ctx); err != nil {
+	if err := e.starts.Enter(ctx); err != nil {
 		return nil, err
 	}
 	began := time.Now()
-	defer func() { e.starts.leave(time.Since(began), err == nil || !overloaded(err)) }()
+	defer func() { e.starts.Leave(time.Since(began), err == nil || !overloaded(err)) }()
 
-	build := &building{engine: e, name: randomHex(6)}
+	build := &building{engine: e, name: confine.RandomHex(6)}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, build.undo(ctx))
@@ -67,7 +67,7 @@ type building struct {
 func (b *building) run(ctx context.Context, spec sandbox.Spec, image sandbox.Image) (*session, error) {
 	e := b.engine
 	var err error
-	if b.folder, err = e.root.newFolder(); err != nil {
+	if b.folder, err = e.root.NewFolder(); err != nil {
 		return nil, fmt.Errorf("%w: docker: %v", sandbox.ErrUnavailable, err)
 	}
 	binary, err := e.installBox() // the folder keeps the root there
@@ -150,7 +150,7 @@ func (b *building) undo(ctx context.Context) error {
 		errs = append(errs, b.engine.removeContainer(ctx, b.name))
 	}
 	if b.folder != "" {
-		errs = append(errs, b.engine.root.drop(b.folder))
+		errs = append(errs, b.engine.root.Drop(b.folder))
 	}
 	return errors.Join(errs...)
 }
@@ -204,28 +204,12 @@ func (e *Engine) installBox() (string, error) {
 			return e.boxHost, nil
 		}
 	}
-	path, err := e.findBox()
+	path, err := confine.FindBox(e.opts.BoxPath)
 	if err != nil {
 		return "", err
 	}
-	if e.boxHost, err = e.root.install(path); err != nil {
+	if e.boxHost, err = e.root.Install(path); err != nil {
 		return "", fmt.Errorf("%w: docker: install the box agent: %v", sandbox.ErrUnavailable, err)
 	}
 	return e.boxHost, nil
-}
-
-// findBox gives the path of the box agent: the option's, or boxd beside the running program.
-func (e *Engine) findBox() (string, error) {
-	path := e.opts.BoxPath
-	if path == "" {
-		self, err := os.Executable()
-		if err != nil {
-			return "", fmt.Errorf("%w: docker: %v", sandbox.ErrUnavailable, err)
-		}
-		path = filepath.Join(filepath.Dir(self), "boxd")
-	}
-	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
-		return "", fmt.Errorf("%w: docker: no box agent at %s; build it with `make build`", sandbox.ErrUnavailable, path)
-	}
-	return path, nil
 }

@@ -13,9 +13,9 @@ import (
 
 	"github.com/docker/docker/api/types/system"
 	"github.com/docker/docker/client"
-	"golang.org/x/sys/unix"
 
 	"proctor/sandbox"
+	"proctor/sandbox/confine"
 )
 
 // Options make an Engine. Only Owner is required.
@@ -46,10 +46,10 @@ type Engine struct {
 	opts   Options
 	cli    *client.Client
 	log    *slog.Logger
-	root   *runRoot
+	root   *confine.RunRoot
 	dial   dialFunc
-	starts *startGate
-	cpus   *cpuPicker
+	starts *confine.StartGate
+	cpus   *confine.CPUPicker
 
 	mu         sync.Mutex
 	quotaKnown bool // the daemon was asked about its storage driver
@@ -86,10 +86,10 @@ func New(opts Options) (*Engine, error) {
 		opts:   opts,
 		cli:    cli,
 		log:    opts.Log.With("engine", "docker"),
-		root:   newRunRoot(opts.RunRoot, opts.Owner),
+		root:   confine.NewRunRoot(opts.RunRoot, opts.Owner),
 		dial:   dialBox,
-		starts: newStartGate(opts.MaxStarts),
-		cpus:   newCPUPicker(),
+		starts: confine.NewStartGate(opts.MaxStarts),
+		cpus:   confine.NewCPUPicker(),
 	}, nil
 }
 
@@ -106,7 +106,7 @@ func (e *Engine) Capabilities(ctx context.Context) (sandbox.Capabilities, error)
 	caps := sandbox.Capabilities{
 		Version:   info.ServerVersion,
 		DiskQuota: quota,
-		Witness:   e.opts.Runtime == "" && hasOption(info, "name=rootless") == "" && canWatch(),
+		Witness:   e.opts.Runtime == "" && hasOption(info, "name=rootless") == "" && confine.CanWatch(),
 		Fork:      true,
 		PTY:       true,
 		UserNS:    hasOption(info, "name=userns") != "",
@@ -115,16 +115,6 @@ func (e *Engine) Capabilities(ctx context.Context) (sandbox.Capabilities, error)
 	}
 	caps.Unprovable = lacks(info, quota, maxOpenFiles())
 	return caps, nil
-}
-
-// canWatch reports whether the kernel lets this process see opens of files below a mount.
-func canWatch() bool {
-	fd, err := unix.FanotifyInit(unix.FAN_CLASS_NOTIF|unix.FAN_CLOEXEC, unix.O_RDONLY)
-	if err != nil {
-		return false
-	}
-	defer unix.Close(fd)
-	return unix.FanotifyMark(fd, unix.FAN_MARK_ADD|unix.FAN_MARK_MOUNT, unix.FAN_OPEN, unix.AT_FDCWD, "/") == nil
 }
 
 // lacks says in words what this machine does not hold, or "".
@@ -141,7 +131,7 @@ func lacks(info system.Info, quota bool, files int64) string {
 
 // Close lets go of the connection; sandboxes live on. A run root that holds no sandbox goes.
 func (e *Engine) Close() error {
-	e.root.dropIfEmpty()
+	e.root.DropIfEmpty()
 	return e.cli.Close()
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/docker/docker/api/types/network"
 
 	"proctor/sandbox"
+	"proctor/sandbox/confine"
 )
 
 // makeBox makes a sandbox of the base image that goes at the test's end.
@@ -39,7 +40,7 @@ func makeBox(t *testing.T, e *Engine, spec sandbox.Spec) *session {
 // shell types a command and gives its output.
 func shell(t *testing.T, s sandbox.Session, command string) string {
 	t.Helper()
-	got, err := s.Do(context.Background(), sandbox.Call{ID: randomHex(8), Op: sandbox.OpShell, Command: command, Timeout: 20 * time.Second})
+	got, err := s.Do(context.Background(), sandbox.Call{ID: confine.RandomHex(8), Op: sandbox.OpShell, Command: command, Timeout: 20 * time.Second})
 	if err != nil {
 		t.Fatalf("%q: %v", command, err)
 	}
@@ -168,7 +169,7 @@ func TestInternalNetwork(t *testing.T) {
 	cli := needDocker(t)
 	owner := newOwner(t, cli)
 	engine := newEngine(t, owner)
-	ctx, name := context.Background(), "t"+randomHex(6)
+	ctx, name := context.Background(), "t"+confine.RandomHex(6)
 	if err := engine.InternalNetwork(ctx, name); err != nil {
 		t.Fatal(err)
 	}
@@ -215,7 +216,7 @@ func TestServiceThatEndsAtOnceLeavesNothing(t *testing.T) {
 	cli := needDocker(t)
 	owner := newOwner(t, cli)
 	engine := newEngine(t, owner)
-	name := "t" + randomHex(6)
+	name := "t" + confine.RandomHex(6)
 	if err := engine.InternalNetwork(context.Background(), name); err != nil {
 		t.Fatal(err)
 	}
@@ -236,7 +237,7 @@ func TestSweepTakesOnlyOrphans(t *testing.T) {
 	cli := needDocker(t)
 	engine := newEngine(t, newOwner(t, cli))
 	s := makeBox(t, engine, sandbox.Spec{})
-	orphan, err := engine.root.newFolder() // of a create that a crash cut short
+	orphan, err := engine.root.NewFolder() // of a create that a crash cut short
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -282,7 +283,7 @@ func TestStoppedDaemonIsUnavailable(t *testing.T) {
 
 func TestMissingAgentIsTold(t *testing.T) {
 	needDocker(t)
-	engine, err := New(Options{Owner: "test-" + randomHex(4), BoxPath: filepath.Join(t.TempDir(), "none")})
+	engine, err := New(Options{Owner: "test-" + confine.RandomHex(4), BoxPath: filepath.Join(t.TempDir(), "none")})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -61,7 +61,7 @@ func (e *Engine) Leftovers(ctx context.Context, held []string) ([]Leftover, erro
 	for _, n := range nets {
 		out = append(out, Leftover{Kind: LeftNetwork, ID: n.ID, Name: n.Name, Created: n.Created})
 	}
-	folders, err := e.root.folders()
+	folders, err := e.root.Folders()
 	for _, f := range folders {
 		if !slices.Contains(mounted, f) {
 			out = append(out, Leftover{Kind: LeftFolder, ID: f, Name: f})
@@ -124,7 +124,7 @@ func (e *Engine) RemoveLeftover(ctx context.Context, l Leftover) error {
 	case LeftNetwork:
 		return e.RemoveNetwork(ctx, l.ID)
 	case LeftFolder:
-		return e.root.drop(l.ID)
+		return e.root.Drop(l.ID)
 	case LeftImage:
 		_, err := e.cli.ImageRemove(ctx, l.ID, image.RemoveOptions{})
 		if errdefs.IsNotFound(err) {

@@ -11,6 +11,7 @@ import (
 	"github.com/docker/docker/api/types/network"
 
 	"proctor/sandbox"
+	"proctor/sandbox/confine"
 )
 
 // checkNetwork refuses to join a network that is not an internal one of this owner: a name from a task's
@@ -89,7 +90,7 @@ func (e *Engine) StartService(ctx context.Context, spec ServiceSpec) (_ Service,
 	if err != nil {
 		return Service{}, err
 	}
-	name := randomHex(6)
+	name := confine.RandomHex(6)
 	defer func() {
 		if err != nil {
 			undo, cancel := detached(ctx, cleanupLimit)

@@ -9,6 +9,7 @@ import (
 	"github.com/docker/docker/api/types/container"
 
 	"proctor/sandbox"
+	"proctor/sandbox/confine"
 )
 
 // serviceConfig confines a service like a sandbox: same profile, limits and masked paths.
@@ -35,9 +36,9 @@ func (e *Engine) serviceConfig(spec ServiceSpec, image sandbox.Image) (*containe
 		CapDrop:       []string{"ALL"},
 		CapAdd:        []string{"NET_BIND_SERVICE"},
 		SecurityOpt:   []string{"no-new-privileges:true", "seccomp=" + profile},
-		MaskedPaths:   maskedPaths,
-		ReadonlyPaths: readonlyPaths,
-		OomScoreAdj:   oomScore,
+		MaskedPaths:   confine.MaskedPaths(),
+		ReadonlyPaths: confine.ReadonlyPaths(),
+		OomScoreAdj:   confine.OOMScore,
 		LogConfig:     container.LogConfig{Type: "none"},
 		Resources:     resources,
 		RestartPolicy: container.RestartPolicy{Name: container.RestartPolicyDisabled},

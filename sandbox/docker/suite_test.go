@@ -16,6 +16,7 @@ import (
 	"github.com/docker/docker/client"
 
 	"proctor/sandbox"
+	"proctor/sandbox/confine"
 	"proctor/sandbox/sandboxtest"
 )
 
@@ -88,7 +89,7 @@ func newEngine(t *testing.T, owner string) *Engine {
 
 // newOwner gives an owner of its own to a test, and removes at the end whatever it left.
 func newOwner(t *testing.T, cli *client.Client) string {
-	owner := "test-" + randomHex(4)
+	owner := "test-" + confine.RandomHex(4)
 	t.Cleanup(func() {
 		for _, suffix := range []string{"", "-other", "-create"} {
 			engine, err := New(Options{Owner: owner + suffix})
@@ -170,7 +171,7 @@ func leftovers(cli *client.Client) func(t *testing.T, owner string) []string {
 		for _, c := range found {
 			left = append(left, "container "+strings.Join(c.Names, " "))
 		}
-		folders, err := newRunRoot("", owner).folders()
+		folders, err := confine.NewRunRoot("", owner).Folders()
 		if err != nil {
 			t.Fatal(err)
 		}

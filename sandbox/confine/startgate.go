@@ -1,4 +1,4 @@
-package docker
+package confine
 
 import (
 	"context"
@@ -10,9 +10,9 @@ import (
 // One start takes 0.2 to 0.6 s on two processors; a daemon under a storm of 50 needs tens of seconds each.
 const slowStart = 5 * time.Second
 
-// startGate lets a bounded number of starts run at once, in arrival order, and adapts the bound: a slow or
+// StartGate lets a bounded number of starts run at once, in arrival order, and adapts the bound: a slow or
 // failed start halves it (never below 1), a quick one raises it by one, up to the ceiling.
-type startGate struct {
+type StartGate struct {
 	ceiling int
 
 	mu      sync.Mutex
@@ -21,12 +21,13 @@ type startGate struct {
 	waiting []chan struct{}
 }
 
-func newStartGate(ceiling int) *startGate {
-	return &startGate{ceiling: ceiling, limit: ceiling}
+// NewStartGate gives a gate that never lets more than ceiling in.
+func NewStartGate(ceiling int) *StartGate {
+	return &StartGate{ceiling: ceiling, limit: ceiling}
 }
 
-// enter waits for a place; the caller calls leave exactly once if it got one.
-func (g *startGate) enter(ctx context.Context) error {
+// Enter waits for a place; the caller calls Leave exactly once if it got one.
+func (g *StartGate) Enter(ctx context.Context) error {
 	g.mu.Lock()
 	if g.running < g.limit && len(g.waiting) == 0 {
 		g.running++
@@ -54,8 +55,8 @@ func (g *startGate) enter(ctx context.Context) error {
 	}
 }
 
-// leave gives the place back and learns from how the start went.
-func (g *startGate) leave(took time.Duration, ok bool) {
+// Leave gives the place back and learns from how the start went.
+func (g *StartGate) Leave(took time.Duration, ok bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.running--
@@ -68,7 +69,7 @@ func (g *startGate) leave(took time.Duration, ok bool) {
 }
 
 // wakeLocked lets the longest-waiting starts in. Preconditions: mu is held.
-func (g *startGate) wakeLocked() {
+func (g *StartGate) wakeLocked() {
 	for g.running < g.limit && len(g.waiting) > 0 {
 		close(g.waiting[0])
 		g.waiting = g.waiting[1:]

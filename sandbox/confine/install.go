@@ -1,12 +1,15 @@
-package docker
+package confine
 
 import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
+
+	"proctor/sandbox"
 )
 
 // neutralWords are what the agent's copy says instead of our words. A Go program holds the names of its
@@ -28,10 +31,10 @@ func neutral(program []byte) []byte {
 	return program
 }
 
-// install puts a neutral copy of the agent under the root, in a folder named by its content, and gives the
+// Install puts a neutral copy of the agent under the root, in a folder named by its content, and gives the
 // copy's path. Running sandboxes keep the copy that they were started with.
-func (r *runRoot) install(binary string) (string, error) {
-	if err := r.open(); err != nil {
+func (r *RunRoot) Install(binary string) (string, error) {
+	if err := r.Open(); err != nil {
 		return "", err
 	}
 	program, err := os.ReadFile(binary)
@@ -60,4 +63,20 @@ func (r *runRoot) install(binary string) (string, error) {
 		return "", errors.Join(err, os.Remove(part.Name()))
 	}
 	return target, nil
+}
+
+// FindBox gives the path of the box agent: the one asked for, or boxd beside the running program.
+// sandbox.ErrUnavailable, with the remedy, where there is none.
+func FindBox(path string) (string, error) {
+	if path == "" {
+		self, err := os.Executable()
+		if err != nil {
+			return "", fmt.Errorf("%w: %v", sandbox.ErrUnavailable, err)
+		}
+		path = filepath.Join(filepath.Dir(self), "boxd")
+	}
+	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
+		return "", fmt.Errorf("%w: no box agent at %s; build it with `make build`", sandbox.ErrUnavailable, path)
+	}
+	return path, nil
 }

@@ -1,4 +1,4 @@
-package docker
+package confine
 
 import (
 	"os"
@@ -9,42 +9,42 @@ import (
 )
 
 // inTemp gives a run root in a folder of the test's own.
-func inTemp(t *testing.T) *runRoot {
+func inTemp(t *testing.T) *RunRoot {
 	t.Helper()
-	r := newRunRoot(filepath.Join(t.TempDir(), "root"), "owner")
+	r := NewRunRoot(filepath.Join(t.TempDir(), "root"), "owner")
 	t.Cleanup(func() {
-		folders, _ := r.folders()
+		folders, _ := r.Folders()
 		for _, folder := range folders {
-			if err := r.drop(folder); err != nil {
+			if err := r.Drop(folder); err != nil {
 				t.Error(err)
 			}
 		}
-		r.dropIfEmpty()
+		r.DropIfEmpty()
 	})
 	return r
 }
 
 func TestRunRootPathIsNeutralAndTheOwners(t *testing.T) {
-	a, b := newRunRoot("", "data-a"), newRunRoot("", "data-b")
-	if a.path == b.path || a.path != newRunRoot("", "data-a").path || strings.Contains(a.path, "proctor") || strings.Contains(a.path, "data") {
+	a, b := NewRunRoot("", "data-a"), NewRunRoot("", "data-b")
+	if a.path == b.path || a.path != NewRunRoot("", "data-a").path || strings.Contains(a.path, "proctor") || strings.Contains(a.path, "data") {
 		t.Errorf("%s and %s", a.path, b.path)
 	}
 }
 
 func TestRunFoldersComeAndGo(t *testing.T) {
 	r := inTemp(t)
-	one, err := r.newFolder()
+	one, err := r.NewFolder()
 	if err != nil {
 		t.Fatal(err)
 	}
-	two, err := r.newFolder()
+	two, err := r.NewFolder()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if found, err := r.folders(); err != nil || len(found) != 2 {
+	if found, err := r.Folders(); err != nil || len(found) != 2 {
 		t.Errorf("%v %v", found, err)
 	}
-	if r.dropIfEmpty(); !exists(one) {
+	if r.DropIfEmpty(); !exists(one) {
 		t.Error("a root with folders went")
 	}
 	if os.Geteuid() == 0 && r.mounts {
@@ -53,7 +53,7 @@ func TestRunFoldersComeAndGo(t *testing.T) {
 		}
 	}
 	for range 2 { // what is gone may go again
-		if err := r.drop(one); err != nil {
+		if err := r.Drop(one); err != nil {
 			t.Error(err)
 		}
 	}
@@ -61,13 +61,13 @@ func TestRunFoldersComeAndGo(t *testing.T) {
 		t.Error("drop took the wrong one")
 	}
 	for _, path := range []string{"/etc", r.path, filepath.Join(two, "x"), "/", ""} {
-		if err := r.drop(path); err == nil {
+		if err := r.Drop(path); err == nil {
 			t.Errorf("%q was dropped", path)
 		}
 	}
 	// A second root at the same place, as after a restart, finds it mounted.
-	again := newRunRoot(r.path, "owner")
-	if err := again.open(); err != nil || again.mounts != r.mounts {
+	again := NewRunRoot(r.path, "owner")
+	if err := again.Open(); err != nil || again.mounts != r.mounts {
 		t.Errorf("%v, mounts %v", err, again.mounts)
 	}
 }
@@ -81,21 +81,21 @@ func TestEnginesOfOneOwnerDoNotDropEachOthersRoot(t *testing.T) {
 	var group sync.WaitGroup
 	for range 8 {
 		group.Go(func() {
-			own := newRunRoot(r.path, "owner")
+			own := NewRunRoot(r.path, "owner")
 			for range 20 {
-				folder, err := own.newFolder()
+				folder, err := own.NewFolder()
 				if err != nil {
 					t.Error(err)
 					return
 				}
-				path, err := own.install(source)
+				path, err := own.Install(source)
 				if err != nil || !exists(path) || !exists(folder) {
 					t.Errorf("%v, agent there %v, folder there %v", err, exists(path), exists(folder))
 				}
-				if err := own.drop(folder); err != nil {
+				if err := own.Drop(folder); err != nil {
 					t.Error(err)
 				}
-				own.dropIfEmpty()
+				own.DropIfEmpty()
 			}
 		})
 	}
@@ -110,7 +110,7 @@ func TestInstallIsByContent(t *testing.T) {
 		if err := os.WriteFile(source, []byte(content), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		path, err := r.install(source)
+		path, err := r.Install(source)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -126,10 +126,10 @@ func TestInstallIsByContent(t *testing.T) {
 	if left, _ := os.ReadDir(filepath.Dir(one)); len(left) != 1 {
 		t.Errorf("parts left: %v", left)
 	}
-	if found, err := r.folders(); err != nil || len(found) != 0 {
+	if found, err := r.Folders(); err != nil || len(found) != 0 {
 		t.Errorf("the agent's folder passes for a run folder: %v %v", found, err)
 	}
-	if _, err := r.install(filepath.Join(r.path, "none")); err == nil {
+	if _, err := r.Install(filepath.Join(r.path, "none")); err == nil {
 		t.Error("a missing agent was installed")
 	}
 }
@@ -145,7 +145,7 @@ func TestInstalledAgentBearsNoWordOfOurs(t *testing.T) {
 	if err := os.WriteFile(source, []byte("\x7fELF proctor/sandbox/box.go path\tproctor/cmd/boxd"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	path, err := r.install(source)
+	path, err := r.Install(source)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package docker
+package confine
 
 import (
 	"context"
@@ -8,7 +8,7 @@ import (
 )
 
 func TestStartGateAdapts(t *testing.T) {
-	g := newStartGate(4)
+	g := NewStartGate(4)
 	for _, step := range []struct {
 		took  time.Duration
 		ok    bool
@@ -21,31 +21,31 @@ func TestStartGateAdapts(t *testing.T) {
 		{time.Second, true, 2},
 		{time.Second, true, 3},
 	} {
-		if err := g.enter(context.Background()); err != nil {
+		if err := g.Enter(context.Background()); err != nil {
 			t.Fatal(err)
 		}
-		if g.leave(step.took, step.ok); g.limit != step.limit {
+		if g.Leave(step.took, step.ok); g.limit != step.limit {
 			t.Errorf("after %v, ok %v: limit %d, want %d", step.took, step.ok, g.limit, step.limit)
 		}
 	}
 }
 
 func TestStartGateQueuesInOrder(t *testing.T) {
-	g := newStartGate(1)
-	_ = g.enter(context.Background())
+	g := NewStartGate(1)
+	_ = g.Enter(context.Background())
 	order := make(chan int, 3)
 	for i := range 3 {
 		go func() {
-			if g.enter(context.Background()) == nil {
+			if g.Enter(context.Background()) == nil {
 				order <- i
-				g.leave(0, true)
+				g.Leave(0, true)
 			}
 		}()
 		for g.queued() <= i {
 			time.Sleep(time.Millisecond)
 		}
 	}
-	g.leave(0, true)
+	g.Leave(0, true)
 	for i := range 3 {
 		if got := <-order; got != i {
 			t.Errorf("turn %d went to %d", i, got)
@@ -54,11 +54,11 @@ func TestStartGateQueuesInOrder(t *testing.T) {
 }
 
 func TestStartGateLeavingTheQueueFreesThePlace(t *testing.T) {
-	g := newStartGate(1)
-	_ = g.enter(context.Background())
+	g := NewStartGate(1)
+	_ = g.Enter(context.Background())
 	ctx, cancel := context.WithCancel(context.Background())
 	gave := make(chan error)
-	go func() { gave <- g.enter(ctx) }()
+	go func() { gave <- g.Enter(ctx) }()
 	for g.queued() == 0 {
 		time.Sleep(time.Millisecond)
 	}
@@ -66,14 +66,14 @@ func TestStartGateLeavingTheQueueFreesThePlace(t *testing.T) {
 	if err := <-gave; !errors.Is(err, context.Canceled) {
 		t.Errorf("a cancelled wait: %v", err)
 	}
-	g.leave(0, true)
-	if err := g.enter(context.Background()); err != nil || g.running != 1 {
+	g.Leave(0, true)
+	if err := g.Enter(context.Background()); err != nil || g.running != 1 {
 		t.Errorf("%v, %d running", err, g.running)
 	}
 }
 
 // queued tells how many wait.
-func (g *startGate) queued() int {
+func (g *StartGate) queued() int {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return len(g.waiting)

@@ -1,4 +1,4 @@
-package docker
+package confine
 
 import (
 	"crypto/rand"
@@ -13,7 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A run root is the host's folder for what sandboxes share with the host: a copy of the box agent, and
+// RunRoot is the host's folder for what sandboxes share with the host: a copy of the box agent, and
 // one run folder each, which holds the socket.
 //
 //	/run/initd-<hash>/            tmpfs, by owner
@@ -24,7 +24,7 @@ import (
 // both are mounts of their own and no path says whose they are. A run folder is writable from inside (a
 // socket has to be bound there): its own small tmpfs keeps a hostile root from filling anything else.
 // Where mounting is not permitted, plain folders on a tmpfs do.
-type runRoot struct {
+type RunRoot struct {
 	path string
 
 	mu     sync.Mutex
@@ -37,8 +37,8 @@ const (
 	folderOptions = "mode=0700,size=256k,nr_inodes=64"
 )
 
-// newRunRoot gives the run root at path, or at a neutral path by owner.
-func newRunRoot(path, owner string) *runRoot {
+// NewRunRoot gives the run root at path, or at a neutral path by owner.
+func NewRunRoot(path, owner string) *RunRoot {
 	if path == "" {
 		sum := sha256.Sum256([]byte(owner))
 		base := "/run"
@@ -47,11 +47,14 @@ func newRunRoot(path, owner string) *runRoot {
 		}
 		path = filepath.Join(base, "initd-"+hex.EncodeToString(sum[:4]))
 	}
-	return &runRoot{path: path}
+	return &RunRoot{path: path}
 }
 
-// open makes the root where it is not there (any more).
-func (r *runRoot) open() error {
+// Path is where the root lies on the host.
+func (r *RunRoot) Path() string { return r.path }
+
+// Open makes the root where it is not there (any more).
+func (r *RunRoot) Open() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if err := os.MkdirAll(r.path, 0o711); err != nil {
@@ -82,7 +85,7 @@ func isMount(path string) (bool, error) {
 
 // lock keeps other engines of the owner, in this process or another, from dropping the root while a folder is
 // made in it. It locks the folder that the root lies in, so that no lock file stays.
-func (r *runRoot) lock() (unlock func(), err error) {
+func (r *RunRoot) lock() (unlock func(), err error) {
 	if err := os.MkdirAll(filepath.Dir(r.path), 0o755); err != nil {
 		return nil, fmt.Errorf("lock the run root: %w", err)
 	}
@@ -96,17 +99,17 @@ func (r *runRoot) lock() (unlock func(), err error) {
 	return func() { _ = parent.Close() }, nil // closing unlocks
 }
 
-// newFolder makes a run folder for one sandbox. While there is one, the root stays.
-func (r *runRoot) newFolder() (string, error) {
+// NewFolder makes a run folder for one sandbox. While there is one, the root stays.
+func (r *RunRoot) NewFolder() (string, error) {
 	unlock, err := r.lock()
 	if err != nil {
 		return "", err
 	}
 	defer unlock()
-	if err := r.open(); err != nil {
+	if err := r.Open(); err != nil {
 		return "", err
 	}
-	folder := filepath.Join(r.path, randomHex(6))
+	folder := filepath.Join(r.path, RandomHex(6))
 	if err := os.Mkdir(folder, 0o700); err != nil {
 		return "", fmt.Errorf("make a run folder: %w", err)
 	}
@@ -119,8 +122,8 @@ func (r *runRoot) newFolder() (string, error) {
 	return folder, nil
 }
 
-// drop removes a run folder and all in it; one that is not there, or is not under the root, is left.
-func (r *runRoot) drop(folder string) error {
+// Drop removes a run folder and all in it; one that is not there, or is not under the root, is left.
+func (r *RunRoot) Drop(folder string) error {
 	if filepath.Dir(folder) != r.path {
 		return fmt.Errorf("%s is no run folder of %s", folder, r.path)
 	}
@@ -133,8 +136,8 @@ func (r *runRoot) drop(folder string) error {
 	return os.RemoveAll(folder)
 }
 
-// folders lists the run folders, whether a sandbox still has them or not.
-func (r *runRoot) folders() ([]string, error) {
+// Folders lists the run folders, whether a sandbox still has them or not.
+func (r *RunRoot) Folders() ([]string, error) {
 	entries, err := os.ReadDir(r.path)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, nil
@@ -148,8 +151,8 @@ func (r *runRoot) folders() ([]string, error) {
 	return found, err
 }
 
-// dropIfEmpty removes the root where no run folder is left.
-func (r *runRoot) dropIfEmpty() {
+// DropIfEmpty removes the root where no run folder is left.
+func (r *RunRoot) DropIfEmpty() {
 	unlock, err := r.lock()
 	if err != nil {
 		return
@@ -157,7 +160,7 @@ func (r *runRoot) dropIfEmpty() {
 	defer unlock()
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if left, err := r.folders(); err != nil || len(left) > 0 {
+	if left, err := r.Folders(); err != nil || len(left) > 0 {
 		return
 	}
 	if mounted, err := isMount(r.path); err == nil && mounted {
@@ -169,8 +172,8 @@ func (r *runRoot) dropIfEmpty() {
 	_ = os.RemoveAll(r.path) // best effort: an empty folder on a tmpfs
 }
 
-// randomHex gives n random bytes in hexadecimal.
-func randomHex(n int) string {
+// RandomHex gives n random bytes in hexadecimal.
+func RandomHex(n int) string {
 	b := make([]byte, n)
 	_, _ = rand.Read(b) // never fails: crypto/rand crashes the program instead
 	return hex.EncodeToString(b)

@@ -1,4 +1,4 @@
-package docker
+package confine
 
 import (
 	"math"
@@ -10,16 +10,22 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// cpuPicker hands out processors round-robin, so that a sandbox's nproc agrees with its quota (a quota
+// CPUPicker hands out processors round-robin, so that a sandbox's nproc agrees with its quota (a quota
 // alone leaves nproc at the host's) and neighbours do not all sit on the same one.
-type cpuPicker struct {
+type CPUPicker struct {
 	ids []int // processors that this process may use
 
 	mu   sync.Mutex
 	next int
 }
 
-func newCPUPicker() *cpuPicker { return &cpuPicker{ids: allowedCPUs()} }
+// NewCPUPicker gives a picker of the processors ids; of all that this process may use where there are none.
+func NewCPUPicker(ids ...int) *CPUPicker {
+	if len(ids) == 0 {
+		ids = allowedCPUs()
+	}
+	return &CPUPicker{ids: ids}
+}
 
 // allowedCPUs lists the processors that this process may run on.
 func allowedCPUs() []int {
@@ -40,9 +46,9 @@ func allowedCPUs() []int {
 	return ids
 }
 
-// pick gives the quota in units of 1e-9 processors, at most what the machine has, and a cpuset of as
+// Pick gives the quota in units of 1e-9 processors, at most what the machine has, and a cpuset of as
 // many processors as that quota needs.
-func (p *cpuPicker) pick(cpus float64) (nano int64, set string) {
+func (p *CPUPicker) Pick(cpus float64) (nano int64, set string) {
 	cpus = min(cpus, float64(len(p.ids)))
 	n := int(math.Ceil(cpus))
 	p.mu.Lock()
