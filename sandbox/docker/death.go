@@ -50,6 +50,7 @@ func (s *session) died(class, reason string) error {
 	if s.dead == nil {
 		s.dead = &sandbox.DeadError{Class: class, Reason: reason}
 		_ = s.hangUpLocked() // nobody is at the other end
+		go s.endRelay()
 	}
 	return s.dead
 }

@@ -109,6 +109,7 @@ func (e *Engine) Capabilities(ctx context.Context) (sandbox.Capabilities, error)
 		Witness:   e.opts.Runtime == "" && hasOption(info, "name=rootless") == "" && confine.CanWatch(),
 		Fork:      true,
 		PTY:       true,
+		Egress:    true,
 		UserNS:    hasOption(info, "name=userns") != "",
 		Seccomp:   hasOption(info, "name=seccomp") != "",
 		CgroupV2:  info.CgroupVersion == "2",

@@ -27,6 +27,8 @@ type session struct {
 	conn   boxConn // nil while none is up
 	dead   error   // *sandbox.DeadError once the sandbox is known to be gone
 	closed bool    // by Close: what dies now dies by our own doing
+
+	relaying *box.Relaying // nil while the sandbox reaches nothing
 }
 
 var _ sandbox.Session = (*session)(nil)
@@ -124,6 +126,7 @@ func (s *session) Alive(ctx context.Context) error { return s.fate(ctx) }
 
 // Detach lets go; the sandbox lives on.
 func (s *session) Detach() error {
+	s.endRelay()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.hangUpLocked()
@@ -131,6 +134,7 @@ func (s *session) Detach() error {
 
 // Close removes the sandbox.
 func (s *session) Close(ctx context.Context) error {
+	s.endRelay()
 	s.mu.Lock()
 	s.closed = true
 	hangUp := s.hangUpLocked()

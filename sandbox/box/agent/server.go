@@ -14,23 +14,35 @@ import (
 type Server struct {
 	results *results
 	procs   *procs
+	relay   *relay
 
 	mu  sync.Mutex
 	box *machine // nil until the first Hello
 }
 
 // NewServer makes a server that waits for its first Hello.
-func NewServer() *Server { return &Server{results: newResults(), procs: newProcs()} }
+func NewServer() *Server { return &Server{results: newResults(), procs: newProcs(), relay: newRelay()} }
 
 // inFlight bounds the open requests of a connection; further ones wait in the socket.
 const inFlight = 256
 
 // Serve speaks to one host until it hangs up. What was begun goes on without it.
 func (s *Server) Serve(conn io.ReadWriteCloser) error {
-	defer conn.Close()
 	in := bufio.NewReaderSize(conn, 16<<10)
+	first, err := wire.Read(in, 8<<20)
+	if err == nil && first.Kind == wire.KindPark {
+		s.relay.park(conn, in)
+		return nil
+	}
+	defer conn.Close()
+	switch {
+	case err != nil:
+		return err
+	case first.Kind == wire.KindRelay:
+		return s.relay.serve(first, in, conn)
+	}
 	link := &link{conn: conn}
-	if err := s.greet(in, link); err != nil {
+	if err := s.greet(first, link); err != nil {
 		return err
 	}
 	slots := make(chan struct{}, inFlight)
@@ -52,11 +64,7 @@ func (s *Server) Serve(conn io.ReadWriteCloser) error {
 }
 
 // greet takes the Hello. An agent that cannot start its shell says so and stays unconfigured.
-func (s *Server) greet(in io.Reader, link *link) error {
-	f, err := wire.Read(in, 8<<20)
-	if err != nil {
-		return err
-	}
+func (s *Server) greet(f wire.Frame, link *link) error {
 	if f.Kind != wire.KindHello {
 		return fmt.Errorf("%w: kind %d instead of a hello", wire.ErrFrame, f.Kind)
 	}

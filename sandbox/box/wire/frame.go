@@ -8,7 +8,7 @@ import (
 )
 
 // Version is the protocol's; both sides must agree on it exactly, for one build makes both.
-const Version = 1
+const Version = 2
 
 // Bounds of frames, in bytes of payload. A request holds at most a stdin of MaxStdin and its
 // arguments; a reply at most two streams of MaxStream.
@@ -38,9 +38,15 @@ const (
 	KindPing     Kind = 7 // host: nothing; Reply: nothing
 	KindForget   Kind = 8 // host: IDs of calls whose results are recorded; Reply: nothing
 
+	KindRelay Kind = 9  // host, in place of a Hello: Relay; Reply: nothing. From then on the agent asks: Resolve
+	KindPorts Kind = 10 // host, to a KindResolve: Ports
+	KindPark  Kind = 11 // host, in place of a Hello: nothing; the agent answers with a Dial when it needs the connection
+
 	KindWelcome Kind = 64 // agent: Welcome
 	KindReply   Kind = 65 // agent: what the request's kind defines
 	KindFail    Kind = 66 // agent: Fail
+	KindResolve Kind = 67 // agent, on a relay's connection: a name
+	KindDial    Kind = 68 // agent, on a parked connection: Dial; what follows is no frame any more but the stream itself
 )
 
 // Frame is one message.
