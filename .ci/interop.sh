@@ -1,5 +1,5 @@
 #!/bin/bash
-# Holds the gateway and the exports against the other sides' own packages, in a venv of its own
+# Holds the judge, the gateway and the exports against the other sides' own packages, in a venv of its own
 # (.cache/interop). WITH_LLAMA=1 also compiles llama.cpp's server, which has no wheel: on two cores
 # that takes half an hour and more. TOOLS names the folder that holds tiny_model.py for it.
 set -euo pipefail
@@ -18,4 +18,4 @@ if [ "${WITH_LLAMA:-}" = 1 ]; then
 	"$venv/bin/python" "$tools/tiny_model.py" "$venv/tiny.gguf"
 	export PROCTOR_INTEROP_LLAMA=$venv/bin/llama-cpp-server PROCTOR_INTEROP_MODEL=$venv/tiny.gguf
 fi
-go test -count=1 -tags interop -v -run 'OfficialClients|ReadBack' ./internal/gateway ./internal/trajectory/export
+go test -count=1 -tags interop -v -run 'OfficialClients|ReadBack|Llama' ./judge ./internal/gateway ./internal/trajectory/export
