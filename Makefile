@@ -3,7 +3,7 @@ GO      ?= go
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 LDFLAGS  = -s -w -X main.version=$(VERSION)
 
-.PHONY: compat bash-trace tells mini help run test build docker image lint eval bench fuzz chaos interop swebench grading-swebench attacks
+.PHONY: pool compat bash-trace tells mini help run test build docker image lint eval bench fuzz chaos interop swebench grading-swebench attacks
 .DEFAULT_GOAL := help
 
 help: ## this list
@@ -59,6 +59,9 @@ mini: build image ## mini-swe-agent from PyPI on a rollout, unchanged
 compat: build image ## SWE-ReX, OpenEnv and MCP clients from PyPI on real rollouts
 	python3 -m venv .cache/compat && .cache/compat/bin/pip install -q swe-rex aiohttp openenv-core mcp httpx
 	PROCTOR_REQUIRE_DOCKER=1 PROCTOR_COMPAT_PYTHON=$(CURDIR)/.cache/compat/bin/python $(GO) test -count=1 -run CompatClients ./cmd/proctor
+
+pool: image ## the engine's whole contract, by sandboxes claimed from a pool
+	PROCTOR_REQUIRE_DOCKER=1 PROCTOR_POOL=1 $(GO) test -count=1 -timeout 30m -run ThroughPool ./sandbox/pool
 
 attacks: build image ## every forgery of a state's reward alone, held to a grader that believes it
 	PROCTOR_REQUIRE_DOCKER=1 PROCTOR_ATTACKS=1 $(GO) test -count=1 -timeout 40m -run 'Attacks' ./tasks/grading

@@ -67,6 +67,7 @@ func serveFlags(cmd *cobra.Command, file *string, c *config.Config) {
 	f.StringVar(&c.Preset, "preset", c.Preset, "which confirmed hacks are blocked: balanced, strict, observe")
 	f.StringVar(&c.Witness, "witness", c.Witness, "what the kernel does about opens of protected files: observe, deny, off")
 	f.IntVar(&c.MaxRollouts, "max-rollouts", c.MaxRollouts, "rollouts open at once (0: the default, 256)")
+	f.IntVar(&c.PoolMax, "pool-max", c.PoolMax, "most sandboxes kept ready before they are asked for (0: none)")
 	f.DurationVar(&c.Lease, "lease", c.Lease, "time without a call or heartbeat after which a rollout is closed")
 	f.StringVar(&c.LogLevel, "log-level", c.LogLevel, "debug, info, warn, error")
 	f.StringVar(&c.LogFormat, "log-format", c.LogFormat, "text, json")
@@ -95,6 +96,7 @@ func settings(cmd *cobra.Command, file string, flags config.Config) (config.Conf
 		"compat-listen": func() { c.CompatListen = flags.CompatListen },
 		"answers":       func() { c.Answers = flags.Answers },
 		"witness":       func() { c.Witness = flags.Witness },
+		"pool-max":      func() { c.PoolMax = flags.PoolMax },
 		"max-rollouts":  func() { c.MaxRollouts = flags.MaxRollouts }, "lease": func() { c.Lease = flags.Lease },
 		"log-level": func() { c.LogLevel = flags.LogLevel }, "log-format": func() { c.LogFormat = flags.LogFormat },
 		"judge-url": func() { c.Judge.URL = flags.Judge.URL }, "judge-model": func() { c.Judge.Model = flags.Judge.Model },

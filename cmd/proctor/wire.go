@@ -29,6 +29,7 @@ import (
 	"proctor/monitor"
 	"proctor/rules"
 	"proctor/sandbox/docker"
+	"proctor/sandbox/pool"
 	"proctor/tasks"
 )
 
@@ -37,6 +38,7 @@ type server struct {
 	cfg     config.Config
 	store   *store.Store
 	engine  *docker.Engine
+	pool    *pool.Engine // of rollouts' sandboxes, over engine; nil for none
 	manager *rollouts.Manager
 	witness func() error // closes it; nil before it is opened
 	packs   *packSource
@@ -125,9 +127,13 @@ func (s *server) join(ctx context.Context, taskList []*tasks.Task, packs *rules.
 	if err != nil {
 		return infra(err)
 	}
+	makes, err := s.openPool(registry)
+	if err != nil {
+		return infra(err)
+	}
 	s.manager, err = rollouts.Open(ctx, rollouts.Options{
 		Records: kept,
-		Store:   s.store, Engine: s.engine, Lab: room, Tasks: taskList,
+		Store:   s.store, Engine: makes, Lab: room, Tasks: taskList,
 		Witness: watch, Secrets: lab.Secrets,
 		Inline: func(raw json.RawMessage) (*tasks.Task, error) { return tasks.ParseInline(raw) },
 		Rules:  s.packs.current, Judge: decider, Policy: policyOf(s.cfg),
@@ -162,6 +168,9 @@ func (s *server) close(remove bool) error {
 	}
 	if s.witness != nil {
 		errs = append(errs, s.witness())
+	}
+	if s.pool != nil {
+		errs = append(errs, s.pool.Close())
 	}
 	if s.engine != nil {
 		errs = append(errs, s.engine.Close())

@@ -39,6 +39,7 @@ type Config struct {
 	TrainerKey string   `yaml:"-" json:"-" env:"PROCTOR_TRAINER_KEY"`                  // never from a file
 
 	MaxRollouts int           `yaml:"max_rollouts" json:"max_rollouts" env:"PROCTOR_MAX_ROLLOUTS"` // open at once; 0 is the default, 256
+	PoolMax     int           `yaml:"pool_max" json:"pool_max" env:"PROCTOR_POOL_MAX"`             // most sandboxes kept ready before they are asked for; 0 for none
 	Lease       time.Duration `yaml:"lease" json:"lease" env:"PROCTOR_LEASE"`
 
 	Preset  string `yaml:"preset" json:"preset" env:"PROCTOR_PRESET"`    // balanced, strict, observe
@@ -194,6 +195,9 @@ func (c Config) Check() error {
 	}
 	if c.Judge.URL != "" && c.Judge.Model == "" {
 		return errors.New("judge.url is set without judge.model; name the model that the endpoint serves")
+	}
+	if c.PoolMax < 0 || c.PoolMax > 4096 {
+		return fmt.Errorf("pool_max is %d; it must be 0 (no pool) to 4096", c.PoolMax)
 	}
 	if c.Lease < time.Second {
 		return fmt.Errorf("lease is %v; it must be at least 1s", c.Lease)

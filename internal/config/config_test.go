@@ -66,6 +66,7 @@ func TestCheck(t *testing.T) {
 		"preset":    func(c *Config) { c.Preset = "lax" },
 		"on_outage": func(c *Config) { c.Judge.OnOutage = "panic" },
 		"model":     func(c *Config) { c.Judge.URL = "http://x" },
+		"pool_max":  func(c *Config) { c.PoolMax = -1 },
 		"lease":     func(c *Config) { c.Lease = 0 },
 	} {
 		c := Default()

@@ -183,7 +183,7 @@ func (e *Engine) spare(ctx context.Context, k *kind) (sandbox.Session, error) {
 			return nil, ctx.Err()
 		}
 		e.opt.Log.Warn("a waiting sandbox does not answer and is removed", "sandbox", s.ID(), "err", err)
-		e.discard(s, "dead")
+		e.work.Go(func() { e.discard(s, "dead") }) // a claim does not wait for it
 	}
 }
 
