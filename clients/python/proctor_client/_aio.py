@@ -36,6 +36,9 @@ class AsyncClient:
     async def group_results(self, group_id: str, wait_s: int = 0) -> Group:
         return await self.run(self._client.group_results, group_id, wait_s)
 
+    async def abort_group(self, group_id: str) -> Group:
+        return await self.run(self._client.abort_group, group_id)
+
     async def tasks(self) -> list[dict[str, Any]]:
         return await self.run(self._client.tasks)
 
@@ -80,6 +83,12 @@ class AsyncRollout:
 
     async def trajectory(self) -> dict[str, Any]:
         return await self._client.run(self.sync.trajectory)
+
+    async def upload_segments(self, segments: list[dict[str, Any]]) -> int:
+        return await self._client.run(self.sync.upload_segments, segments)
+
+    async def export(self, form: str, blocked: str = "keep") -> list[dict[str, Any]]:
+        return await self._client.run(self.sync.export, form, blocked)
 
     async def verdicts(self) -> list[Verdict]:
         return await self._client.run(self.sync.verdicts)

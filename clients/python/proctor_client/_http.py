@@ -28,12 +28,14 @@ class Transport:
             raise ValueError("no key: give key=, or set PROCTOR_API_KEY")
         self.key, self.timeout, self.tries = found, timeout, tries
 
-    def send(self, method: str, path: str, body: Any = None, *, token: Optional[str] = None, key: Optional[str] = None) -> Any:
-        """Sends until answered. A request without an Idempotency-Key is repeated only where it changes nothing."""
+    def send(self, method: str, path: str, body: Any = None, *, token: Optional[str] = None, key: Optional[str] = None,
+             timeout: Optional[float] = None) -> Any:
+        """Sends until answered. A request without an Idempotency-Key is repeated only where it changes nothing.
+        timeout is for this request, in seconds, in place of the transport's."""
         safe = key is not None or method in ("GET", "DELETE")
         for left in reversed(range(max(1, self.tries))):
             try:
-                return self._once(method, path, body, token or self.key, key)
+                return self._once(method, path, body, token or self.key, key, timeout or self.timeout)
             except Exception as error:
                 retry = getattr(error, "retry", isinstance(error, (OSError, http.client.HTTPException)))
                 if left == 0 or not retry or not safe:
@@ -42,7 +44,7 @@ class Transport:
                 time.sleep(getattr(error, "after", 0) or wait)
         raise AssertionError("unreachable")
 
-    def _once(self, method: str, path: str, body: Any, token: str, key: Optional[str]) -> Any:
+    def _once(self, method: str, path: str, body: Any, token: str, key: Optional[str], timeout: float) -> Any:
         request = urllib.request.Request(self.url + path, method=method)
         request.add_header("Authorization", "Bearer " + token)
         if key:
@@ -52,11 +54,11 @@ class Transport:
             request.add_header("Content-Type", "application/json")
             data = json.dumps(body).encode()
         try:
-            with urllib.request.urlopen(request, data, timeout=self.timeout) as answer:
+            with urllib.request.urlopen(request, data, timeout=timeout) as answer:
                 raw = answer.read()
                 if not raw:
                     return None
-                if "json" in answer.headers.get("Content-Type", ""):
+                if answer.headers.get("Content-Type", "").split(";")[0].endswith("json") and "ndjson" not in answer.headers["Content-Type"]:
                     return json.loads(raw)
                 return raw
         except urllib.error.HTTPError as refused:

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import uuid
-from typing import Any, Optional
+from typing import TYPE_CHECKING, Any, Optional
 
+from ._errors import NotFound
 from ._http import Transport
-from ._types import Grade, Group, Observation, Tool, Verdict
+from ._types import CreateOptions, Grade, Group, GroupOptions, Observation, Tool, Verdict
+
+if TYPE_CHECKING:  # of no use at run time, and not there before Python 3.11
+    from typing_extensions import Unpack
 
 
 class Client:
@@ -21,19 +26,23 @@ class Client:
     def __exit__(self, *_: object) -> None:
         return None
 
-    def rollout(self, task_id: Optional[str] = None, *, idempotency_key: Optional[str] = None, **options: Any) -> "Rollout":
-        """Makes a rollout. options are the fields of POST /v1/rollouts: mode, policy, seed, group_id, task, ..."""
+    def rollout(self, task_id: Optional[str] = None, *, idempotency_key: Optional[str] = None, **options: Unpack[CreateOptions]) -> "Rollout":
+        """Makes a rollout. options are the fields of POST /v1/rollouts (CreateOptions): mode, policy, seed, ..."""
         body = {**({"task_id": task_id} if task_id else {}), **options}
         made = self._transport.send("POST", "/v1/rollouts", body, key=idempotency_key or str(uuid.uuid4()))
         return Rollout(self._transport, made)
 
-    def group(self, task_id: str, n: int, *, idempotency_key: Optional[str] = None, **options: Any) -> tuple[str, list["Rollout"], list[dict[str, str]]]:
+    def group(self, task_id: str, n: int, *, idempotency_key: Optional[str] = None, **options: Unpack[GroupOptions]) -> tuple[str, list["Rollout"], list[dict[str, str]]]:
         """Makes n rollouts of a task: the group's id, the rollouts, and what could not be made."""
         made = self._transport.send("POST", "/v1/groups", {"task_id": task_id, "n": n, **options}, key=idempotency_key or str(uuid.uuid4()))
         return made["id"], [Rollout(self._transport, r) for r in made["rollouts"]], made["failed"]
 
     def group_results(self, group_id: str, wait_s: int = 0) -> Group:
         return Group.of(self._transport.send("GET", f"/v1/groups/{group_id}?wait_s={wait_s}"))
+
+    def abort_group(self, group_id: str) -> Group:
+        """Ends the members that still run; their sandboxes are gone when it returns."""
+        return Group.of(self._transport.send("POST", f"/v1/groups/{group_id}/abort", key=str(uuid.uuid4())))
 
     def tasks(self) -> list[dict[str, Any]]:
         return self._transport.send("GET", "/v1/tasks")["tasks"]
@@ -98,13 +107,22 @@ class Rollout:
     def trajectory(self) -> dict[str, Any]:
         return self._transport.send("GET", f"/v1/rollouts/{self.id}/trajectory")
 
+    def upload_segments(self, segments: list[dict[str, Any]]) -> int:
+        """Records the segments of a trainer that samples by itself; the same upload again changes nothing."""
+        return self._transport.send("POST", f"/v1/rollouts/{self.id}/segments", {"segments": segments}, key=str(uuid.uuid4()))["segments"]
+
+    def export(self, form: str, blocked: str = "keep") -> list[dict[str, Any]]:
+        """The rollout in a trainer's own form (slime, verl, verifiers, ...): its documents. blocked is keep, mask,
+        penalty:VALUE or reject; a rollout that is left out, or has no tokens for a form of tokens, is a Problem."""
+        got = self._transport.send("GET", f"/v1/rollouts/{self.id}/trajectory?format={form}&blocked={blocked}")
+        text = got.decode() if isinstance(got, bytes) else json.dumps(got)
+        return [json.loads(line) for line in text.split("\n") if line]
+
     def verdicts(self) -> list[Verdict]:
         return [Verdict.of(v) for v in self._transport.send("GET", f"/v1/rollouts/{self.id}/verdicts")["verdicts"]]
 
     def delete(self) -> None:
         """Frees the sandbox. Deleting what is gone is no error."""
-        from ._errors import NotFound
-
         try:
             self._transport.send("DELETE", f"/v1/rollouts/{self.id}")
         except NotFound:

@@ -3,9 +3,49 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Any, Optional, TypeVar
+from typing import Any, Optional, TypedDict, TypeVar
 
 T = TypeVar("T", bound="Shape")
+
+
+class Policy(TypedDict, total=False):
+    """Who attempts the task. base_url and model are where the model gateway forwards to; api_key is sent there and
+    told to nobody; dialect (openai, vllm, sglang, llama.cpp, anthropic) skips finding out what it speaks."""
+
+    name: str
+    size_b: float
+    version: str
+    base_url: str
+    model: str
+    dialect: str
+    api_key: str
+
+
+class CreateOptions(TypedDict, total=False):
+    """The fields of POST /v1/rollouts but task_id; a test holds them to the server's own."""
+
+    task: dict[str, Any]  # an inline task, in place of task_id
+    mode: str  # enforce, shadow, off
+    preset: str  # balanced, strict, observe
+    answers: str  # decoy, explicit
+    on_unsure: str  # execute, decoy, hold; these three where the judge is unsure, answers garbage, is out
+    on_failure: str
+    on_outage: str
+    hardening: bool
+    honeypots: bool
+    group_id: Optional[str]
+    policy: Policy
+    seed: int
+    limits: dict[str, Any]
+    metadata: dict[str, Any]
+    lease_s: int
+
+
+class GroupOptions(CreateOptions, total=False):
+    """What POST /v1/groups takes beside task_id and n."""
+
+    need: int  # once so many have a reward, the others are ended
+    seeds: list[int]
 
 
 class Shape:
@@ -59,6 +99,8 @@ class Verdict(Shape):
 
 @dataclasses.dataclass(frozen=True)
 class GroupRollout(Shape):
+    """A member of a group, as its results tell it."""
+
     id: str
     status: str
     reward: Optional[float]

@@ -10,52 +10,26 @@ sample.metadata carries task_id. PROCTOR_URL and PROCTOR_API_KEY name the server
 from __future__ import annotations
 
 import copy
-import json
-import os
 from typing import Any
 
 from ._aio import AsyncClient
-from ._http import Transport
+from ._loop import roll
 
 
 async def generate(args: Any, sample: Any, sampling_params: dict[str, Any]) -> Any:
     router = f"http://{args.sglang_router_ip}:{args.sglang_router_port}/v1"
     policy = {"name": getattr(args, "proctor_policy", "policy"), "base_url": router, "model": getattr(args, "proctor_model", "policy")}
     async with AsyncClient() as server:
-        ro = await server.rollout(sample.metadata["task_id"], policy=policy)
-        async with ro:
-            await _play(server, ro, sampling_params)
-            grade = await ro.grade()
-            record = await ro.trajectory()
-    return samples_of(sample, record, grade.reward)
+        played = await roll(server, sample.metadata["task_id"], policy, openai_sampling(sampling_params))
+    return samples_of(sample, played.record, played.grade.reward)
 
 
-async def _play(server: AsyncClient, ro: Any, sampling_params: dict[str, Any]) -> None:
-    gateway = Transport(ro.url, ro.agent_token, 7300, 8)
-    tools = [{"type": "function", "function": {"name": t.name, "description": t.description, "parameters": t.input_schema}} for t in ro.tools]
-    messages: list[dict[str, Any]] = [{"role": "user", "content": ro.instruction}]
+def openai_sampling(sampling_params: dict[str, Any]) -> dict[str, Any]:
+    """SGLang's sampling parameters as a chat completions request has them."""
     wanted = {k: sampling_params[k] for k in ("temperature", "top_p") if k in sampling_params}
     if "max_new_tokens" in sampling_params:
         wanted["max_tokens"] = sampling_params["max_new_tokens"]
-    for turn in range(int(os.environ.get("PROCTOR_TURNS", "50"))):
-        body = {"model": "policy", "messages": messages, "tools": tools, **wanted}
-        answer = await server.run(gateway.send, "POST", f"/v1/rollouts/{ro.id}/openai/v1/chat/completions", body, key=f"turn-{turn}")
-        said = answer["choices"][0]["message"]
-        messages.append(said)
-        calls = said.get("tool_calls") or []
-        if not calls:
-            return
-        for c in calls:
-            try:
-                arguments = json.loads(c["function"]["arguments"] or "{}")
-                seen = (await ro.call(c["function"]["name"], arguments, call_id=c["id"])).output
-            except Exception as error:  # the model's mistake is the model's to read
-                if getattr(error, "code", "invalid_call") != "invalid_call" and not isinstance(error, ValueError):
-                    raise
-                seen = str(error)
-            messages.append({"role": "tool", "tool_call_id": c["id"], "content": seen})
-            if c["function"]["name"] == "submit":
-                return
+    return wanted
 
 
 def samples_of(sample: Any, record: dict[str, Any], reward: Any) -> list[Any]:

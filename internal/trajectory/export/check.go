@@ -114,15 +114,15 @@ type document struct {
 	Trajectory []json.RawMessage `json:"trajectory"`
 	History    []json.RawMessage `json:"history"`
 	// verifiers
-	Prompt     json.RawMessage   `json:"prompt"`
-	Completion []json.RawMessage `json:"completion"`
-	// inspect
+	Nodes []traceNode `json:"nodes"`
+	// inspect, verifiers
 	LogVersion int `json:"version"`
 }
 
 type held struct {
-	Proctor    *Stamp `json:"proctor"`
-	ActionMask []int  `json:"action_mask"`
+	Proctor    *Stamp      `json:"proctor"`
+	ActionMask []int       `json:"action_mask"`
+	Paths      []tracePath `json:"paths"`
 }
 
 type atifStep struct {
@@ -171,8 +171,8 @@ func (rep *Report) check(n int, text []byte, seen map[string]bool) {
 		rep.say(n, "proctor.schema", "%.60q is none; want proctor.export.FORM/1", st.Schema)
 		return
 	}
-	if version != "1" {
-		rep.say(n, "proctor.schema", "version %.20s is not known to this program, which reads 1; use a newer one", version)
+	if version != versionOf(form) {
+		rep.say(n, "proctor.schema", "version %.20s of %s is not known to this program, which reads %s", version, form, versionOf(form))
 		return
 	}
 	rep.Forms[form]++

@@ -51,34 +51,6 @@ func (c *docCheck) openai() {
 	}
 }
 
-func (c *docCheck) verifiers() {
-	var prompt []json.RawMessage
-	if json.Unmarshal(c.d.Prompt, &prompt) != nil {
-		c.say("prompt", "is no list of messages")
-		return
-	}
-	c.chat("completion", append(prompt, c.d.Completion...))
-	for i, raw := range c.d.Trajectory {
-		var step struct {
-			Tokens *struct {
-				Prompt   []int32   `json:"prompt_ids"`
-				PMask    []int     `json:"prompt_mask"`
-				IDs      []int32   `json:"completion_ids"`
-				Mask     []int     `json:"completion_mask"`
-				Logprobs []float64 `json:"completion_logprobs"`
-			} `json:"tokens"`
-		}
-		field := fmt.Sprintf("trajectory[%d].tokens", i)
-		if err := json.Unmarshal(raw, &step); err != nil {
-			c.say(field, "does not decode: %v", err)
-			continue
-		}
-		if t := step.Tokens; t != nil && (len(t.Prompt) != len(t.PMask) || len(t.IDs) != len(t.Mask) || len(t.IDs) != len(t.Logprobs)) {
-			c.say(field, "has %d and %d entries for the prompt, and %d, %d and %d for the completion", len(t.Prompt), len(t.PMask), len(t.IDs), len(t.Mask), len(t.Logprobs))
-		}
-	}
-}
-
 func (c *docCheck) atif() {
 	if string(c.d.Version) != `"`+atifVersion+`"` {
 		c.say("schema_version", "is %.40s, want %q", c.d.Version, atifVersion)

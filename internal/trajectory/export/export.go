@@ -27,7 +27,7 @@ const (
 	SWEBench  = "swe-bench" // predictions, a line a rollout
 	Slime     = "slime"     // Sample, a line a segment
 	Verl      = "verl"      // AgentLoopOutput, a line or parquet row a segment
-	Verifiers = "verifiers" // results, a line a rollout
+	Verifiers = "verifiers" // Trace, a line a rollout
 	Inspect   = "inspect"   // EvalLog version 2, a document a rollout
 )
 
@@ -134,7 +134,7 @@ func (w *writer) needTokens() error {
 
 // Stamp is what every document says of itself.
 type Stamp struct {
-	Schema       string                   `json:"schema"` // proctor.export.FORM/1
+	Schema       string                   `json:"schema"` // proctor.export.FORM/VERSION
 	RolloutID    string                   `json:"rollout_id"`
 	TaskID       string                   `json:"task_id"`
 	GroupID      string                   `json:"group_id,omitempty"`
@@ -166,7 +166,16 @@ type Guard struct {
 }
 
 // schema gives the name of a form's schema.
-func schema(form string) string { return "proctor.export." + form + "/1" }
+func schema(form string) string { return "proctor.export." + form + "/" + versionOf(form) }
+
+// versionOf gives the version of a form's schema. Version 1 of verifiers was rows of results, which
+// verifiers gave up.
+func versionOf(form string) string {
+	if form == Verifiers {
+		return "2"
+	}
+	return "1"
+}
 
 // stamp gives the stamp of a document; s is nil for those of a whole rollout.
 func (w *writer) stamp(s *trajectory.Segment) Stamp {

@@ -120,77 +120,6 @@ func (w *writer) toolSeconds() float64 {
 	return float64(sum) / 1000
 }
 
-// verifiers writes a row of results a rollout, with its turns as the trajectory.
-func (w *writer) verifiers(each func(Document) error) error {
-	var whole *trajectory.Segment
-	if own := w.own(); len(own) > 0 {
-		whole = own[len(own)-1]
-	}
-	messages, _ := w.chat(whole)
-	first := 0
-	for first < len(messages) {
-		if m, err := trajectory.ParseMessage(messages[first]); err != nil || m.Role == "assistant" {
-			break
-		}
-		first++
-	}
-	var l line
-	l.value("example_id", w.Seed).value("prompt", messages[:first]).value("completion", messages[first:]).value("answer", "")
-	l.value("task", w.TaskID).value("reward", w.Reward).value("metrics", w.figures())
-	l.value("is_completed", w.EndedAt != nil).value("is_truncated", whole != nil && truncated(whole)).value("stop_condition", w.StopReason)
-	l.value("error", failureText(w.FailureClass)).value("timing", w.timing())
-	l.object("info", func(m *line) { m.value("proctor", w.stamp(nil)) })
-	l.key("trajectory")
-	l.b = append(l.b, '[')
-	for _, s := range w.Segments {
-		for i := range s.Turns {
-			w.step(&l, s, i)
-		}
-	}
-	l.b = append(l.b, ']')
-	return emit(each, w.ID+".json", &l)
-}
-
-// step appends one turn as a step of verifiers' trajectory.
-func (w *writer) step(l *line, s *trajectory.Segment, i int) {
-	if l.b[len(l.b)-1] != '[' {
-		l.b = append(l.b, ',')
-	}
-	t := s.Turns[i]
-	prompt, completion := []json.RawMessage{}, []json.RawMessage{}
-	if c := w.byCall[t.ModelCall]; c != nil {
-		prompt, completion = c.Messages, []json.RawMessage{c.Output}
-	}
-	step := line{b: append(l.b, '{')}
-	step.value("prompt", prompt).value("completion", completion).value("response", nil)
-	if s.HasTokens() {
-		step.object("tokens", func(m *line) {
-			m.ids("prompt_ids", s.Tokens[:t.Start]).bits("prompt_mask", make([]int8, t.Start)).ids("completion_ids", s.Tokens[t.Start:t.End])
-			m.bits("completion_mask", s.LossMask[t.Start:t.End]).floats("completion_logprobs", s.Logprobs[t.Start:t.End])
-			m.value("overlong_prompt", false).value("is_truncated", t.FinishReason == "length")
-		})
-	} else {
-		step.value("tokens", nil)
-	}
-	step.value("reward", turnReward(s, t)).value("advantage", nil).value("is_truncated", t.FinishReason == "length").value("trajectory_id", w.ID+"."+s.ID)
-	step.value("extras", map[string]any{"segment": s.ID, "turn": i, "model_call": t.ModelCall, "kind": t.Kind, "superseded": t.Superseded})
-	l.b, l.err = append(step.b, '}'), step.err
-}
-
-// turnReward gives the sum of the reward events of a turn, nil for none.
-func turnReward(s *trajectory.Segment, t trajectory.Turn) *float64 {
-	var sum *float64
-	for _, r := range s.Rewards {
-		if r.Index >= t.Start && r.Index < t.End {
-			if sum == nil {
-				sum = new(float64)
-			}
-			*sum += r.Value
-		}
-	}
-	return sum
-}
-
 func (w *writer) figures() map[string]float64 {
 	f := map[string]float64{"calls": 0, "blocked": 0, "flagged": 0, "hacks": 0}
 	for _, c := range w.Calls {
@@ -209,14 +138,6 @@ func (w *writer) figures() map[string]float64 {
 		}
 	}
 	return f
-}
-
-func (w *writer) timing() map[string]float64 {
-	t := map[string]float64{"start_time": float64(w.CreatedAt.UnixMilli()) / 1000, "total_ms": 0}
-	if w.EndedAt != nil {
-		t["total_ms"] = float64(w.EndedAt.Sub(w.CreatedAt).Milliseconds())
-	}
-	return t
 }
 
 func failureText(class string) any {

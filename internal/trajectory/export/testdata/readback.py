@@ -62,19 +62,28 @@ def inspect():
 
 
 def verifiers():
-    import verifiers as vf
+    import importlib.metadata
 
-    required = set(getattr(vf.RolloutOutput, "__required_keys__", ())) if hasattr(vf, "RolloutOutput") else {"prompt", "completion", "reward"}
-    step = getattr(vf, "TrajectoryStep", None)
-    tokens = getattr(vf, "TrajectoryStepTokens", None)
+    from verifiers.v1.trace import WireTrace
+
     for row in rows:
-        missing = required - row.keys()
-        assert not missing, f"fields {missing} are missing"
-        for s in row["trajectory"]:
-            for kind, have in ((step, s), (tokens, s["tokens"])):
-                lacks = set(getattr(kind, "__required_keys__", ())) - have.keys()
-                assert not lacks, f"{kind.__name__} lacks {lacks}"
-    return f"{len(rows)} rows with {len(rows[0]['trajectory'])} steps, verifiers {vf.__version__}"
+        trace = WireTrace.model_validate(row)
+        assert trace.rewards["proctor"].score == row["rewards"]["proctor"]["score"] == trace.reward
+        assert trace.task.data.id and trace.is_completed and trace.ok
+        paths = {p["leaf"]: p for p in row["info"]["paths"]}
+        assert len(trace.branches) == len(paths)
+        for branch in trace.branches:
+            leaf = next(i for i, n in enumerate(trace.nodes) if n is branch.nodes[-1])
+            turns, mask = paths[leaf]["turns"], branch.sampled_mask
+            assert len(mask) == len(branch.token_ids) == len(branch.logprobs)
+            sampled = {i for t in turns for i in range(t["start"], t["end"])}
+            assert {i for i, bit in enumerate(mask) if bit} <= sampled
+            for t in turns:
+                masked = t.get("superseded") or t["kind"] == "aux" or t["index"] in paths[leaf]["blocked_turns"]
+                assert masked or all(mask[t["start"]:t["end"]]), t
+    again = WireTrace.model_validate(trace.to_record(None))
+    assert [n.logprobs for n in again.nodes] == [n.logprobs for n in trace.nodes]
+    return f"{len(rows)} traces of {len(trace.nodes)} nodes, verifiers {importlib.metadata.version('verifiers')}"
 
 
 print({"openai": openai, "swe-bench": swe_bench, "verl": verl, "inspect": inspect, "verifiers": verifiers}[form]())
