@@ -240,19 +240,25 @@ func (e *Engine) leave(k *kind, w *waiter) {
 		}
 		return
 	}
-	var stopped []*making
-	for want := len(k.waiting) + e.lackLocked(k); len(k.makes) > want; {
+	stopped := e.stopLocked(k, len(k.waiting)+max(e.lackLocked(k), 0))
+	e.tellLocked()
+	e.mu.Unlock()
+	for _, m := range stopped {
+		<-m.done
+	}
+}
+
+// stopLocked stops the makes of k that came last, down to want, and gives them: what they made is gone once
+// they are done. Preconditions: mu is held.
+func (e *Engine) stopLocked(k *kind, want int) (stopped []*making) {
+	for len(k.makes) > want {
 		last := k.makes[len(k.makes)-1]
 		k.makes = k.makes[:len(k.makes)-1]
 		e.forgetLocked(last)
 		last.cancel()
 		stopped = append(stopped, last)
 	}
-	e.tellLocked()
-	e.mu.Unlock()
-	for _, m := range stopped {
-		<-m.done
-	}
+	return stopped
 }
 
 // dropLocked removes w from the queue, and reports whether it was there. Preconditions: mu is held.
@@ -301,12 +307,14 @@ func (e *Engine) Remove(ctx context.Context, id string) error {
 	return err
 }
 
-// Drain removes all spares and forgets all demand; the pool goes on.
+// Drain removes all spares, those too that are being made, and forgets all demand; the pool goes on.
 func (e *Engine) Drain() {
 	e.mu.Lock()
 	var spares []sandbox.Session
+	var stopped []*making
 	for key, k := range e.kinds {
 		spares = append(spares, k.ready...)
+		stopped = append(stopped, e.stopLocked(k, len(k.waiting))...)
 		k.ready, k.demand = nil, demand{idle: e.opt.Idle, took: k.demand.took}
 		if len(k.makes) == 0 && len(k.waiting) == 0 {
 			delete(e.kinds, key)
@@ -315,6 +323,9 @@ func (e *Engine) Drain() {
 	e.tellLocked()
 	e.mu.Unlock()
 	e.discardAll(spares, "drained")
+	for _, m := range stopped {
+		<-m.done
+	}
 }
 
 // Close removes the spares and closes the wrapped engine. Callers that wait are told that it is unavailable.
