@@ -66,5 +66,8 @@ pool: image ## the engine's whole contract, by sandboxes claimed from a pool
 attacks: build image ## every forgery of a state's reward alone, held to a grader that believes it
 	PROCTOR_REQUIRE_DOCKER=1 PROCTOR_ATTACKS=1 $(GO) test -count=1 -timeout 40m -run 'Attacks' ./tasks/grading
 
+matching: ## fast matching held to the plain way on every line of every corpus; ten minutes
+	PROCTOR_CORPORA=all $(GO) test -count=1 -timeout 60m -v -run TestFastMatchingAgreesOnCorpora ./cmd/proctor
+
 bash-trace: ## what the normaliser says is run, held to bash -x over the whole corpora; an hour
 	BASH_TRACE=1 BASH_FULL=1 go test -count=1 -timeout 120m -v -run TestRunsWhatBashRuns ./monitor/normalize
