@@ -33,14 +33,18 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// beAgent runs the agent as PID 1 of the namespaces that it was started in, with a /proc and a /tmp of
-// their own.
+// beAgent runs the agent as PID 1 of the namespaces that it was started in, with a /proc, a /tmp, a
+// loopback and a resolv.conf of their own.
 func beAgent(socket string) int {
 	err := errors.Join(
 		unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""),
 		unix.Mount("proc", "/proc", "proc", 0, ""),
 		unix.Mount("tmpfs", "/tmp", "tmpfs", 0, ""),
 		unix.Mount("tmpfs", "/var/tmp", "tmpfs", 0, ""),
+		loopbackUp(),
+		os.WriteFile("/var/tmp/resolv", nil, 0o644),
+		unix.Mount("/var/tmp/resolv", "/etc/resolv.conf", "", unix.MS_BIND, ""),
+		os.Remove("/var/tmp/resolv"),
 	)
 	for path := range strings.FieldsSeq(os.Getenv(hideEnv)) {
 		err = errors.Join(err, unix.Mount("/dev/null", path, "", unix.MS_BIND, ""))
@@ -50,6 +54,21 @@ func beAgent(socket string) int {
 	}
 	fmt.Fprintln(os.Stderr, "agent:", err)
 	return 1
+}
+
+// loopbackUp switches the loopback of a new network namespace on.
+func loopbackUp() error {
+	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	lo, err := unix.NewIfreq("lo")
+	if err != nil {
+		return err
+	}
+	lo.SetUint16(unix.IFF_UP | unix.IFF_RUNNING)
+	return unix.IoctlIfreq(fd, unix.SIOCSIFFLAGS, lo)
 }
 
 // testBox is an agent in namespaces of its own, without a container engine.
@@ -91,7 +110,7 @@ func startBox(t testing.TB, hide ...string) *testBox {
 	cmd := exec.Command("/proc/self/exe")
 	cmd.Env = []string{agentEnv + "=" + socket, hideEnv + "=" + strings.Join(hide, " ")}
 	cmd.Stderr = os.Stderr
-	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWPID | syscall.CLONE_NEWNS, Pdeathsig: syscall.SIGKILL}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWPID | syscall.CLONE_NEWNS | syscall.CLONE_NEWNET, Pdeathsig: syscall.SIGKILL}
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}

@@ -20,7 +20,7 @@ import (
 
 const (
 	maxQuery   = 4 << 10          // bytes of a query over TCP; over UDP one datagram of this size
-	maxAsking  = 32               // queries at once; further datagrams are lost, as on a busy network
+	maxAsking  = 64               // queries at once; further ones wait in the socket, and are lost where that is full
 	maxTCPName = 16               // connections to the resolver at once
 	nameTTL    = 60               // seconds
 	idleName   = 10 * time.Second // of a TCP connection
@@ -54,11 +54,7 @@ func serveDatagrams(conn *net.UDPConn, find finder) {
 			time.Sleep(10 * time.Millisecond)
 			continue
 		}
-		select {
-		case slots <- struct{}{}:
-		default:
-			continue
-		}
+		slots <- struct{}{}
 		query := append([]byte(nil), buf[:n]...)
 		go func() {
 			defer func() { <-slots }()
