@@ -10,7 +10,7 @@ const (
 	OpShell   Op = "shell"   // type Command into the persistent shell and wait for its end
 	OpSpawn   Op = "spawn"   // start Command beside the shell, with its cwd and exported environment; gives a Handle
 	OpOutput  Op = "output"  // what Handle printed since the last poll, waiting at most Wait for more; "shell" is the shell's own jobs
-	OpInput   Op = "input"   // write Text to the stdin of Handle
+	OpInput   Op = "input"   // write Text and then Keys to the stdin of Handle, or give its terminal another size
 	OpKill    Op = "kill"    // kill the whole process tree of Handle
 	OpView    Op = "view"    // show a file, a range of its lines, or a folder
 	OpCreate  Op = "create"  // write Text to Path, making missing folders
@@ -34,15 +34,20 @@ type Call struct {
 	Timeout time.Duration // OpShell: wall-clock limit; 0 means DefaultTimeout
 	Idle    time.Duration // OpShell: longest silence; 0 means none
 
+	PTY  bool // OpSpawn: on a terminal of its own; OpOutput then gives its screen
+	Rows int  // OpSpawn with PTY, OpInput: lines of the terminal, at most MaxRows; 0 for DefaultRows, or as it is
+	Cols int  // and columns, at most MaxCols; 0 for DefaultCols, or as it is
+
 	Handle string        // OpOutput, OpInput, OpKill
 	Wait   time.Duration // OpOutput
 
-	Path  string // file operations; relative ones are relative to Spec.Workdir
-	Text  string // OpInput, OpCreate
-	Old   string // OpReplace
-	New   string // OpReplace, OpInsert
-	Line  int    // OpInsert
-	Range []int  // OpView: [first, last], from 1, inclusive, last -1 for the end; nil for all
+	Path  string   // file operations; relative ones are relative to Spec.Workdir
+	Text  string   // OpInput, OpCreate
+	Keys  []string // OpInput: see KeyBytes; at most 256
+	Old   string   // OpReplace
+	New   string   // OpReplace, OpInsert
+	Line  int      // OpInsert
+	Range []int    // OpView: [first, last], from 1, inclusive, last -1 for the end; nil for all
 }
 
 // Result is what a Call gave. What the tool itself refuses (no such file, an unknown handle) is a
@@ -99,4 +104,7 @@ const (
 	OutputLimit    = 64 << 10          // bytes of Output shown, head and tail
 	CommandLimit   = 8 << 20           // bytes of a Command
 	DefaultTimeout = 120 * time.Second // of a Call or Exec that sets none
+
+	DefaultRows, DefaultCols = 24, 80 // of a terminal
+	MaxRows, MaxCols         = 100, 250
 )

@@ -140,3 +140,21 @@ func TestCallerLeaves(t *testing.T) {
 		}
 	}
 }
+
+// A kill that has to stop everything for several rounds lets those go on that are not to be killed, and leaves
+// those stopped that stopped themselves.
+func TestKillLetsOthersGoOn(t *testing.T) {
+	b := newBox(t, box.Init{Workdir: "/tmp", Env: []string{"PATH=/usr/bin:/bin"}})
+	b.out("sh -c 'kill -STOP $$' >/dev/null 2>&1 & echo $! > /tmp/stopped; sleep 0.1")
+	for round := range 5 {
+		res := b.do(sandbox.Call{Op: sandbox.OpSpawn, Command: "for i in $(seq 150); do (while :; do sleep 0.01; done) & done; wait"})
+		time.Sleep(200 * time.Millisecond)
+		b.do(sandbox.Call{Op: sandbox.OpKill, Handle: res.Handle})
+		began := time.Now()
+		b.talk(step{"echo well", "well\n", nil, 0})
+		if took := time.Since(began); took > 5*time.Second {
+			t.Fatalf("round %d: the shell was left stopped, for %s", round, took)
+		}
+	}
+	b.talk(step{"cut -d' ' -f3 /proc/$(cat /tmp/stopped)/stat; kill -CONT $(cat /tmp/stopped)", "T\n", nil, 0})
+}

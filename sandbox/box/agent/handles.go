@@ -24,9 +24,10 @@ const (
 type handle struct {
 	name  string
 	child child
-	out   *collector
+	out   sink
 	pump  *pump
 	stdin *os.File
+	tty   *tty // nil where it has no terminal
 
 	ended chan struct{} // closed once exit is set
 	exit  exit
@@ -51,11 +52,15 @@ func (h *handles) spawn(call sandbox.Call) sandbox.Result {
 	if strings.ContainsRune(call.Command, 0) {
 		return refuse("the command holds a NUL byte, which no shell can carry; nothing was run")
 	}
-	if h.live() >= liveLimit {
+	live, terminals := h.live()
+	if live >= liveLimit {
 		return refuse("there are %d background commands already; end one first", liveLimit)
 	}
-	hd := &handle{out: newCollector(h.shell.spill), ended: make(chan struct{})}
-	if err := h.launch(hd, call.Command); err != nil {
+	if call.PTY && terminals >= terminalLimit {
+		return refuse("there are %d commands on terminals already; end one first", terminalLimit)
+	}
+	hd := &handle{ended: make(chan struct{})}
+	if err := h.launch(hd, call); err != nil {
 		return refuse("the command could not be started: %v", err)
 	}
 	h.mu.Lock()
@@ -69,7 +74,25 @@ func (h *handles) spawn(call sandbox.Call) sandbox.Result {
 	return sandbox.Result{Handle: hd.name, Cwd: h.shell.where().cwd}
 }
 
-func (h *handles) launch(hd *handle, text string) error {
+func (h *handles) launch(hd *handle, call sandbox.Call) error {
+	st := h.shell.fresh()
+	argv := []string{"bash", "-c", call.Command}
+	if !strings.HasSuffix(h.shell.path, "bash") {
+		argv[0] = "sh"
+	}
+	c := command{path: h.shell.path, argv: argv, env: st.env, dir: st.cwd, who: h.shell.who, live: true}
+	if !call.PTY {
+		return h.onPipes(hd, c)
+	}
+	rows, cols, err := sizeOf(call, sandbox.DefaultRows, sandbox.DefaultCols)
+	if err != nil {
+		return err
+	}
+	return h.onTTY(hd, c, rows, cols)
+}
+
+// onPipes starts c with a pipe for its input and one for its output.
+func (h *handles) onPipes(hd *handle, c command) error {
 	var fds [2]int
 	if err := syscall.Pipe2(fds[:], syscall.O_CLOEXEC); err != nil {
 		return err
@@ -78,6 +101,7 @@ func (h *handles) launch(hd *handle, text string) error {
 	defer stdin.Close()
 	_ = syscall.SetNonblock(fds[1], true)
 	hd.stdin = os.NewFile(uintptr(fds[1]), "pipe")
+	hd.out = newCollector(h.shell.spill)
 	pump, w, err := h.pipes.open(hd.out)
 	if err != nil {
 		hd.stdin.Close()
@@ -85,14 +109,8 @@ func (h *handles) launch(hd *handle, text string) error {
 	}
 	defer w.Close()
 	hd.pump = pump
-	st := h.shell.fresh()
-	argv := []string{"bash", "-c", text}
-	if !strings.HasSuffix(h.shell.path, "bash") {
-		argv[0] = "sh"
-	}
-	hd.child, err = h.procs.run(command{path: h.shell.path, argv: argv, env: st.env, dir: st.cwd, who: h.shell.who,
-		files: []uintptr{stdin.Fd(), w.Fd(), w.Fd()}, live: true})
-	if err != nil {
+	c.files = []uintptr{stdin.Fd(), w.Fd(), w.Fd()}
+	if hd.child, err = h.procs.run(c); err != nil {
 		hd.stdin.Close()
 	}
 	return err
@@ -102,7 +120,11 @@ func (h *handles) launch(hd *handle, text string) error {
 func (h *handles) follow(hd *handle, kills int64) {
 	hd.exit = <-hd.child.done
 	hd.child.group.ended.Store(true)
-	hd.pump.drain()
+	if hd.tty == nil {
+		hd.pump.drain()
+	} else {
+		hd.tty.last(hd.pump)
+	}
 	hd.oom = kills >= 0 && hd.exit.signaled && h.oom.count() > kills
 	hd.stdin.Close()
 	close(hd.ended)
@@ -117,16 +139,20 @@ func (hd *handle) running() bool {
 	}
 }
 
-func (h *handles) live() int {
+// live counts the commands that run, and of those the ones on terminals.
+func (h *handles) live() (all, terminals int) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	n := 0
 	for _, hd := range h.byID {
-		if hd.running() {
-			n++
+		if !hd.running() {
+			continue
+		}
+		all++
+		if hd.tty != nil {
+			terminals++
 		}
 	}
-	return n
+	return all, terminals
 }
 
 // prune forgets the oldest ended commands. The caller holds mu.
@@ -180,6 +206,9 @@ func (h *handles) output(call sandbox.Call) sandbox.Result {
 		case <-hd.ended:
 		case <-timeout.C:
 		}
+		if hd.tty != nil {
+			hd.tty.settled(hd.ended, call.Wait)
+		}
 	}
 	return h.tell(hd)
 }
@@ -187,13 +216,18 @@ func (h *handles) output(call sandbox.Call) sandbox.Result {
 // tell gives what hd printed since it was last told, and how it ended if it did.
 func (h *handles) tell(hd *handle) sandbox.Result {
 	res := sandbox.Result{Handle: hd.name}
-	if running := hd.running(); running {
+	running := hd.running()
+	switch {
+	case running && hd.tty == nil:
 		hd.pump.drain()
-	} else {
+	case !running:
 		code := hd.exit.code
 		res.Handle, res.Exit, res.OOM = "", &code, hd.oom
 	}
 	res.Output, res.Truncated = hd.out.take()
+	if running && hd.tty != nil {
+		res.Output = lastLine(res.Output, hd.tty.screen.where())
+	}
 	if res.OOM {
 		res.Output = lastLine(res.Output, h.oom.words())
 	}
@@ -213,9 +247,21 @@ func (h *handles) input(call sandbox.Call) sandbox.Result {
 	case len(call.Text) > inputLimit:
 		return refuse("an input of more than %d bytes; nothing was written", inputLimit)
 	}
+	text, end, err := hd.typed(call)
+	if err != nil {
+		return refuse("%v; nothing was written", err)
+	}
+	if hd.tty != nil && (call.Rows != 0 || call.Cols != 0) {
+		if err := hd.tty.resize(call); err != nil {
+			return refuse("%v; nothing was written", err)
+		}
+	}
 	_ = hd.stdin.SetWriteDeadline(time.Now().Add(inputTimeout))
-	if n, err := hd.stdin.WriteString(call.Text); err != nil {
-		return refuse("only %d of %d bytes could be written to its stdin: %v", n, len(call.Text), err)
+	if n, err := hd.stdin.WriteString(text); err != nil {
+		return refuse("only %d of %d bytes could be written to its stdin: %v", n, len(text), err)
+	}
+	if end {
+		hd.stdin.Close()
 	}
 	return sandbox.Result{Handle: hd.name}
 }

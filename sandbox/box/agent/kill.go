@@ -23,7 +23,11 @@ func (t *tagger) killTree(g *group, foreground bool) bool {
 			return false
 		}
 		freeze := found >= freezeAt || found > 0 && round >= freezeAfter
-		if all, found = t.killOnce(g, foreground, freeze, all); found == 0 {
+		seen, n := t.killOnce(g, foreground, freeze, all)
+		if found = n; !freeze {
+			all = seen // in a frozen round all are stopped, by us
+		}
+		if found == 0 {
 			clean++
 			continue
 		}
@@ -33,7 +37,7 @@ func (t *tagger) killTree(g *group, foreground bool) bool {
 	return true
 }
 
-// killOnce gives what it saw and how many of that it killed. before is what the last round saw.
+// killOnce gives what it saw and how many of that it killed. before is what was there when nothing was stopped by us.
 func (t *tagger) killOnce(g *group, foreground, freeze bool, before map[int]proc) (map[int]proc, int) {
 	if freeze && os.Getpid() == 1 {
 		_ = syscall.Kill(-1, syscall.SIGSTOP) // all but ourselves, and no fork slips through

@@ -41,9 +41,14 @@ func (ps *pipes) open(sink io.Writer) (p *pump, w *os.File, err error) {
 		return nil, nil, err
 	}
 	_ = syscall.SetNonblock(fds[0], true)
-	p = &pump{f: os.NewFile(uintptr(fds[0]), "pipe"), fd: fds[0], bufs: &ps.bufs, sink: sink, done: make(chan struct{})}
+	return ps.read(fds[0], sink), os.NewFile(uintptr(fds[1]), "pipe"), nil
+}
+
+// read pumps a descriptor that does not block, which becomes the pump's own.
+func (ps *pipes) read(fd int, sink io.Writer) *pump {
+	p := &pump{f: os.NewFile(uintptr(fd), "pipe"), fd: fd, bufs: &ps.bufs, sink: sink, done: make(chan struct{})}
 	go p.run()
-	return p, os.NewFile(uintptr(fds[1]), "pipe"), nil
+	return p
 }
 
 func (p *pump) run() {

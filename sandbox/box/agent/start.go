@@ -30,6 +30,7 @@ type command struct {
 	dir   string
 	who   identity
 	files []uintptr
+	tty   bool // files are a terminal, which it is to control
 	live  bool // its tree is spared by others' timeouts until procs.end
 }
 
@@ -43,7 +44,7 @@ type child struct {
 // run starts c in a session of its own. The error wraps sandbox.ErrStart.
 func (p *procs) run(c command) (child, error) {
 	attr := &syscall.ProcAttr{Dir: c.dir, Env: c.env, Files: c.files,
-		Sys: &syscall.SysProcAttr{Setsid: true, Credential: c.who.credential()}}
+		Sys: &syscall.SysProcAttr{Setsid: true, Setctty: c.tty, Credential: c.who.credential()}}
 	p.reaper.mu.Lock()
 	defer p.reaper.mu.Unlock()
 	g := p.begin(c.live)

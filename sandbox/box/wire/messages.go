@@ -83,6 +83,10 @@ func EncodeCall(c sandbox.Call) []byte {
 	for _, n := range c.Range {
 		e.int(int64(n))
 	}
+	e.bool(c.PTY)
+	e.int(int64(c.Rows))
+	e.int(int64(c.Cols))
+	e.strings(c.Keys)
 	return e.b
 }
 
@@ -100,6 +104,7 @@ func DecodeCall(b []byte) (sandbox.Call, error) {
 	for range n {
 		c.Range = append(c.Range, int(d.int()))
 	}
+	c.PTY, c.Rows, c.Cols, c.Keys = d.bool(), int(d.int()), int(d.int()), d.strings()
 	return c, d.done()
 }
 

@@ -36,7 +36,8 @@ func samples() map[string]struct {
 	hello := wire.Hello{Version: 3, Init: wire.Init{Workdir: "/w", User: "u:g", Env: []string{"A=1", "B=\xff\n"}, SpillDir: "/s"}}
 	welcome := wire.Welcome{Version: 1, Shell: "/bin/bash", Resumed: true}
 	call := sandbox.Call{ID: "id", Op: sandbox.OpShell, Command: "a\x00b\xff", Timeout: time.Second, Idle: time.Minute, Handle: "bg1",
-		Wait: time.Hour, Path: "/p", Text: "t", Old: "o", New: "n", Line: -3, Range: []int{1, -1}}
+		Wait: time.Hour, Path: "/p", Text: "t", Old: "o", New: "n", Line: -3, Range: []int{1, -1}, PTY: true, Rows: 3,
+		Cols: 4, Keys: []string{"up", "ctrl-c"}}
 	result := sandbox.Result{Output: []byte("out\xff"), Exit: ptr(137), TimedOut: true, Truncated: true, Handle: "bg2", OOM: true, Cwd: "/c",
 		Started: when, Duration: 5 * time.Millisecond}
 	exec := sandbox.Exec{ID: "x", Argv: []string{"a", "", "b c"}, Stdin: []byte{0, 1}, Env: []string{"X=y"}, Dir: "/d", User: "root",
