@@ -13,9 +13,10 @@ type Set struct {
 	rules  []*compiledRule
 	unable []Inapplicable
 	slots  [numEntities][]slot
-	index  [numEntities]dispatch
-	filter *filter // nil where no condition needs a literal
-	blocks int     // that can start a hit
+	common *[numEntities]dispatch // of the rules that name no variable, shared
+	index  [numEntities]dispatch  // of the others
+	filter *filter                // nil where no condition needs a literal
+	blocks int                    // that can start a hit
 }
 
 // slot is a field that some condition reads: extracted at most once for each entity.
@@ -28,7 +29,6 @@ type slot struct {
 // compiledRule is a rule under the set's variables.
 type compiledRule struct {
 	rule   *Rule
-	n      int      // index in the set
 	any    []*block // alternatives
 	all    []*block // every one of them
 	unless []*exception
@@ -65,18 +65,23 @@ func Compile(p *Packs, vars Vars) (*Set, error) {
 	if p.broken != nil {
 		return nil, p.broken
 	}
-	s := &Set{digest: p.shared.digest, slots: p.shared.slots, filter: p.shared.filter}
+	s := &Set{digest: p.shared.digest, slots: p.shared.slots, filter: p.shared.filter, common: &p.shared.index, blocks: p.shared.blocks}
 	c := &compiler{set: s, vars: vars, shared: p.shared}
-	for _, r := range p.Rules() {
-		if !r.Active() {
+	for _, r := range p.shared.active {
+		if done, ok := p.shared.fixed[r]; ok {
+			s.rules = append(s.rules, done)
 			continue
 		}
-		if err := c.rule(r); err != nil {
+		cr, err := c.rule(r)
+		if err != nil {
 			return nil, fmt.Errorf("rule %s: %w", r.FullID(), err)
+		}
+		if cr != nil {
+			s.rules = append(s.rules, cr)
+			s.dispatch(cr)
 		}
 	}
 	sort.SliceStable(s.unable, func(i, j int) bool { return s.unable[i].Rule < s.unable[j].Rule })
-	s.dispatch()
 	return s, nil
 }
 
@@ -96,9 +101,9 @@ type compiler struct {
 	shared *shared
 }
 
-// rule adds a rule, or what of it can work.
-func (c *compiler) rule(r *Rule) error {
-	cr := &compiledRule{rule: r, n: len(c.set.rules)}
+// rule compiles a rule, or what of it can work; nil where nothing can.
+func (c *compiler) rule(r *Rule) (*compiledRule, error) {
+	cr := &compiledRule{rule: r}
 	note := func(what string, missing []string) {
 		slices.Sort(missing)
 		c.set.unable = append(c.set.unable, Inapplicable{r.FullID(), what, slices.Compact(missing)})
@@ -108,7 +113,7 @@ func (c *compiler) rule(r *Rule) error {
 		b, missing, err := c.block(&r.Match.Any[i], r, cr, i)
 		switch {
 		case err != nil:
-			return err
+			return nil, err
 		case b == nil:
 			lost = append(lost, missing...)
 			note(fmt.Sprintf("alternative %d", i+1), missing)
@@ -118,17 +123,17 @@ func (c *compiler) rule(r *Rule) error {
 	}
 	if len(r.Match.Any) > 0 && len(cr.any) == 0 {
 		note("rule", lost)
-		return nil
+		return nil, nil
 	}
 	for i := range r.Match.All {
 		b, missing, err := c.block(&r.Match.All[i], r, cr, len(r.Match.Any)+i)
 		switch {
 		case err != nil:
-			return err
+			return nil, err
 		case b == nil:
 			note(fmt.Sprintf("block %d", i+1), missing)
 			note("rule", missing)
-			return nil
+			return nil, nil
 		}
 		cr.all = append(cr.all, b)
 	}
@@ -137,15 +142,14 @@ func (c *compiler) rule(r *Rule) error {
 		b, missing, err := c.block(&x.Block, r, cr, -1)
 		switch {
 		case err != nil:
-			return err
+			return nil, err
 		case b == nil:
 			note("exception "+x.Name, missing) // it exempts nothing: the rule goes on hitting
 		default:
 			cr.unless = append(cr.unless, &exception{x.Name, x.Reason, b})
 		}
 	}
-	c.set.rules = append(c.set.rules, cr)
-	return nil
+	return cr, nil
 }
 
 // block compiles a block; nil with the missing variables where it cannot work.
@@ -175,18 +179,11 @@ func (c *compiler) block(b *Block, r *Rule, cr *compiledRule, alt int) (*block, 
 	return out, nil, nil
 }
 
-// cond gives a condition: the shared one, or one made with the task's variables.
+// cond gives a condition: the shared one, or one for the values of the task's variables.
 func (c *compiler) cond(e entity, cond *Cond, r *Rule) (*condition, []string, error) {
 	if done, ok := c.shared.conds[cond]; ok {
 		return done, nil, nil
 	}
-	out, missing, err := compileCond(cond, r.pack.Lists, c.vars, c.shared.needs[cond])
-	if err != nil {
-		return nil, nil, fmt.Errorf("%s: %s: %w", cond.Pos, cond.Key, err.err)
-	}
-	if missing != nil {
-		return nil, missing, nil
-	}
-	out.ent, out.slot, out.resolved = e, c.shared.slotOf[e][cond.Field], resolvedKey(e, cond)
-	return out, nil, nil
+	v, err := c.shared.variant(e, cond, r, c.vars)
+	return v.cond, v.missing, err
 }

@@ -105,8 +105,12 @@ func compileCond(c *Cond, lists map[string][]string, vars Vars, open []*need) (*
 			if err := g.add(op, x, vars.One("workdir")); err != nil {
 				return nil, nil, &condError{valueCodes[op], at[i], err}
 			}
-			if open != nil && op != "equals" {
-				g.needs[len(g.needs)-1] = open[i]
+			switch {
+			case op == "equals":
+			case open == nil:
+				g.needs = append(g.needs, needOf(op, x))
+			default:
+				g.needs = append(g.needs, open[i])
 				if op == "re" {
 					g.atoms[len(g.atoms)-1].guard(x)
 				}
@@ -138,7 +142,7 @@ var costs = map[string]int{"exists": 0, "equals": 1, "startswith": 2, "endswith"
 // valueCodes are the lint codes of values that do not parse.
 var valueCodes = map[string]string{"re": "bad-regex", "glob": "bad-glob", "under": "bad-glob", "cidr": "bad-cidr", "semver": "bad-semver"}
 
-// add appends the comparison with one expanded value.
+// add appends the comparison with one expanded value; what it needs is the caller's to add.
 func (g *group) add(op, value, workdir string) error {
 	g.values = append(g.values, value)
 	if op == "equals" {
@@ -153,7 +157,6 @@ func (g *group) add(op, value, workdir string) error {
 		return err
 	}
 	g.atoms = append(g.atoms, a)
-	g.needs = append(g.needs, needOf(op, value))
 	return nil
 }
 

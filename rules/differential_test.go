@@ -13,7 +13,7 @@ import (
 
 // alphabet makes texts in which short expressions meet often; it holds the folds of k and s, and a
 // byte that is no UTF-8.
-var alphabet = []string{"a", "b", "K", "k", "s", "S", "ſ", "K", "é", "\xff", " ", "git", "log", "--all", "/", "x1", "\n"}
+var alphabet = []string{"a", "b", "K", "k", "s", "S", "ſ", "K", "é", "É", "\xff", " ", "git", "log", "--all", "/", "x1", "\n"}
 
 // randomText makes a text of at most n pieces.
 func randomText(r *rand.Rand, n int) string {
@@ -27,7 +27,7 @@ func randomText(r *rand.Rand, n int) string {
 // randomExpr makes a regular expression of some depth.
 func randomExpr(r *rand.Rand, depth int) string {
 	if depth == 0 {
-		words := []string{"git", "log", "ks", "aK", `\b`, "[ab]", "é", ".", `\s`, "x1", "--all", "[^a]", "k"}
+		words := []string{"git", "log", "ks", "aK", "éa", "Ék", `\b`, "[ab]", "é", ".", `\s`, "x1", "--all", "[^a]", "k"}
 		return words[r.IntN(len(words))]
 	}
 	a, b := randomExpr(r, depth-1), randomExpr(r, depth-1)
@@ -144,6 +144,8 @@ func FuzzPrefilter(f *testing.F) {
 	f.Add(`(?:abc)+d`, "abcabcd", "")
 	f.Add("\ufffdab", "\xffab", "")
 	f.Add(`(?i)straße`, "STRASSE straẞe", "")
+	f.Add(`(?i)(bewert|оцен|评|évalu|ⱥb)`, "ОЦЕНКА", "ÉVALU Ⱥb")
+	f.Add(`(?i)ǆaſk`, "ǅASK", "ǄaſK")
 	f.Fuzz(func(t *testing.T, expr, a, b string) {
 		if len(expr) > 200 || strings.ContainsAny(expr, "$") {
 			return // ${task.x} is not part of the expression

@@ -97,6 +97,7 @@ type File struct {
 	New     bool   `json:"new,omitempty"`     // the agent made it in this rollout; it was not there at the start
 	There   bool   `json:"there,omitempty"`   // it is known to have been there when the rollout started
 	Copy    bool   `json:"copy,omitempty"`    // it lies in another installed or cached copy of the task's package
+	Asked   bool   `json:"asked,omitempty"`   // the task's text names it
 	Grader  bool   `json:"grader,omitempty"`  // outside the work tree, where graders look: PATH, site-packages, start-up files, verifier logs
 	Content string `json:"content,omitempty"` // the whole text after the edit, where known
 	Added   string `json:"added,omitempty"`   // lines added
@@ -112,6 +113,7 @@ type Script struct {
 	Content string   `json:"content"`
 	Paths   []string `json:"paths,omitempty"` // absolute paths that its literals name
 	Writes  []string `json:"writes,omitempty"`
+	Asked   bool     `json:"asked,omitempty"` // the task's text names a file that it writes
 	Hidden  []string `json:"hidden,omitempty"`
 	Covers  []string `json:"covers,omitempty"` // hidden paths under a folder that it would walk
 	Copies  []string `json:"copies,omitempty"` // paths in another copy of the task's package

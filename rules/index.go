@@ -45,14 +45,12 @@ type byPresence struct {
 var weak = map[string]bool{"op": true, "test": true, "in_tree": true, "hidden": true, "new": true, "there": true, "copy": true,
 	"grader": true, "opaque": true, "own": true, "relation": true, "manager": true, "lang": true, "tool": true}
 
-// dispatch files the blocks of every rule that can start a hit.
-func (s *Set) dispatch() {
-	for _, r := range s.rules {
-		for _, b := range append(slices.Clone(r.any), r.all...) {
-			b.n = s.blocks
-			s.blocks++
-			s.file(b)
-		}
+// dispatch files the blocks of a rule that can start a hit.
+func (s *Set) dispatch(r *compiledRule) {
+	for _, b := range append(slices.Clone(r.any), r.all...) {
+		b.n = s.blocks
+		s.blocks++
+		s.file(b)
 	}
 }
 

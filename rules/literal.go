@@ -277,27 +277,47 @@ func longest(set []literal) int {
 	return n
 }
 
-// literalNode gives a literal's text. Under (?i) runes whose case folds leave ASCII lower case
-// (beyond k and s, which the caller handles) end it.
+// literalNode gives what every match of a literal holds one of. Under (?i) ASCII is compared in lower case
+// anyhow (k and s are the caller's affair), and other runes are spelled in each of their cases, until the
+// spellings are too many; a rune that folds into ASCII ends it.
 func literalNode(re *syntax.Regexp) []literal {
-	fold := re.Flags&syntax.FoldCase != 0
-	runes := re.Rune
-	if fold {
-		for i, r := range runes {
-			if r > unicode.MaxASCII {
-				runes = runes[:i]
-				break
-			}
-		}
-	}
-	if len(runes) == 0 {
-		return nil
-	}
-	s := string(runes)
-	if strings.ContainsRune(s, unicode.ReplacementChar) {
+	if strings.ContainsRune(string(re.Rune), unicode.ReplacementChar) {
 		return nil // matches any invalid byte
 	}
-	return []literal{{raw: s, fold: fold}}
+	if re.Flags&syntax.FoldCase == 0 {
+		return []literal{{raw: string(re.Rune)}}
+	}
+	set := []literal{{fold: true}}
+	for _, r := range re.Rune {
+		cases := casesOf(r)
+		if cases == nil || len(set)*len(cases) > maxCased || len(set[0].raw) >= maxLiteral {
+			break
+		}
+		set = product(set, cases)
+	}
+	if set[0].raw == "" {
+		return nil
+	}
+	return set
+}
+
+// maxCased bounds the spellings of one literal: two or three letters of an alphabet with cases.
+const maxCased = 8
+
+// casesOf spells a rune in each of its cases, ASCII in lower case alone; nil where one that is no ASCII
+// folds into it.
+func casesOf(r rune) []literal {
+	if r <= unicode.MaxASCII {
+		return []literal{{raw: string(r), fold: true}}
+	}
+	out := []literal{{raw: string(r), fold: true}}
+	for f := unicode.SimpleFold(r); f != r; f = unicode.SimpleFold(f) {
+		if f <= unicode.MaxASCII {
+			return nil
+		}
+		out = append(out, literal{raw: string(f), fold: true})
+	}
+	return out
 }
 
 // size is the number of literals.

@@ -199,8 +199,13 @@ func (v *view) candidates(e entity, i int, f func(*block)) {
 		}
 		return
 	}
-	d := &v.set.index[e]
 	v.turn++
+	v.dispatched(&v.set.common[e], e, i, f)
+	v.dispatched(&v.set.index[e], e, i, f)
+}
+
+// dispatched calls f with the blocks of an index that the i-th entity could meet.
+func (v *view) dispatched(d *dispatch, e entity, i int, f func(*block)) {
 	try := func(bs []*block) {
 		for _, b := range bs {
 			if v.tried[b.n] != v.turn {

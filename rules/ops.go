@@ -6,8 +6,10 @@ import (
 	"net/url"
 	"path"
 	"regexp"
+	"regexp/syntax"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // atom compares one text with one value.
@@ -68,16 +70,17 @@ func newAtom(op, value, workdir string) (atom, error) {
 // reAtom compiles an RE2 expression, searched for anywhere in the text. An automaton says whether it
 // matches; package regexp, the definition, is asked where that cannot say, and for the place.
 func reAtom(value string) (atom, error) {
-	re, err := regexp.Compile(value)
-	if err != nil {
+	if _, err := syntax.Parse(value, syntax.Perl); err != nil { // all that can be wrong with one
 		return atom{}, err
 	}
+	re := sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(value) })
 	auto := newDFA(value)
-	return atom{plain: re.MatchString, find: re.FindString, match: func(t string) bool {
+	plain := func(t string) bool { return re().MatchString(t) }
+	return atom{plain: plain, find: func(t string) string { return re().FindString(t) }, match: func(t string) bool {
 		if matched, ok := auto.match(t); ok {
 			return matched
 		}
-		return re.MatchString(t)
+		return plain(t)
 	}}, nil
 }
 

@@ -17,6 +17,13 @@ type shared struct {
 	needs  map[*Cond][]*need // by value, of the conditions that name a variable: what no value of it changes
 	entity map[*Cond]string  // of those
 	filter *filter
+
+	active []*Rule
+	fixed  map[*Rule]*compiledRule // of the active rules, those that name no variable
+	index  [numEntities]dispatch   // of their blocks
+	blocks int                     // theirs that can start a hit
+
+	variants variants
 }
 
 // share compiles what names no variable.
@@ -39,7 +46,43 @@ func share(p *Packs) (*shared, error) {
 		}
 	}
 	s.prefilter()
-	return s, nil
+	return s, s.fix(p)
+}
+
+// fix compiles and files the active rules that name no variable.
+func (s *shared) fix(p *Packs) error {
+	set := &Set{slots: s.slots, filter: s.filter}
+	c := &compiler{set: set, shared: s}
+	s.fixed = map[*Rule]*compiledRule{}
+	for _, r := range p.Rules() {
+		if !r.Active() {
+			continue
+		}
+		s.active = append(s.active, r)
+		if s.open(r) {
+			continue
+		}
+		cr, err := c.rule(r)
+		if err != nil {
+			return fmt.Errorf("rule %s: %w", r.FullID(), err)
+		}
+		s.fixed[r] = cr
+		set.dispatch(cr)
+	}
+	s.index, s.blocks = set.index, set.blocks
+	return nil
+}
+
+// open says whether a condition of the rule names a variable.
+func (s *shared) open(r *Rule) bool {
+	for _, b := range r.blocks() {
+		for i := range b.Conds {
+			if _, ok := s.conds[&b.Conds[i]]; !ok {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // add gives a condition's field its slot, and compiles the condition where it names no variable.
@@ -70,15 +113,8 @@ func (s *shared) add(e entity, c *Cond, r *Rule) error {
 // variable says whether a condition depends on the task: by a variable in a value or a member of a
 // list, or because a relative path is taken below workdir.
 func variable(c *Cond, lists map[string][]string) bool {
-	values := c.Values
-	if slices.Contains(c.Mods, "list") {
-		values = nil
-		for _, name := range c.Values {
-			values = append(values, lists[name]...)
-		}
-	}
 	under := slices.Contains(c.Mods, "under")
-	return slices.ContainsFunc(values, func(v string) bool {
+	return slices.ContainsFunc(valuesOf(c, lists), func(v string) bool {
 		return strings.Contains(v, "${task.") || under && !strings.HasPrefix(v, "/")
 	})
 }
