@@ -10,6 +10,7 @@ var (
 	ErrUnavailable = errors.New("sandbox engine unavailable")
 	ErrNoImage     = errors.New("no such image")
 	ErrNoShell     = errors.New("image has no shell")
+	ErrBadImage    = errors.New("image is broken or not for this machine")
 	ErrCapacity    = errors.New("no capacity for another sandbox")
 	ErrGone        = errors.New("no such sandbox")
 	ErrStart       = errors.New("command could not be started")

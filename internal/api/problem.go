@@ -52,6 +52,7 @@ var table = map[string]row{
 	"task_invalid":      {http.StatusUnprocessableEntity, "The task does not fit its schema", false},
 	"task_not_gradable": {http.StatusUnprocessableEntity, "The task has no grader", false},
 	"image_not_found":   {http.StatusUnprocessableEntity, "No such image", false},
+	"image_bad":         {http.StatusUnprocessableEntity, "The image is broken or not for this machine", false},
 	"image_no_shell":    {http.StatusUnprocessableEntity, "The image has no shell", false},
 	"prepare_failed":    {http.StatusUnprocessableEntity, "The task's image could not be prepared", false},
 	"no_tokens":         {http.StatusUnprocessableEntity, "There are no tokens to export", false},

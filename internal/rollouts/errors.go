@@ -20,6 +20,7 @@ const (
 	CodeEnded        = "rollout_ended"
 	CodeAtCapacity   = "at_capacity"
 	CodeDraining     = "draining"
+	CodeUnsupported  = "unsupported"
 	// The agent's tool.
 	CodeInvalidCall = "invalid_call"
 	CodeSandboxDead = "sandbox_dead"
@@ -29,6 +30,7 @@ const (
 	CodeNotGradable   = "task_not_gradable"
 	CodeImageNotFound = "image_not_found"
 	CodeImageNoShell  = "image_no_shell"
+	CodeImageBad      = "image_bad"
 	CodePrepareFailed = "prepare_failed"
 	CodeGradingFailed = "grading_failed"
 	CodePackInvalid   = "pack_invalid"
@@ -67,6 +69,8 @@ func asError(code, detail string, err error) *Error {
 		e.Code = CodeImageNotFound
 	case errors.Is(err, sandbox.ErrNoShell):
 		e.Code = CodeImageNoShell
+	case errors.Is(err, sandbox.ErrBadImage):
+		e.Code = CodeImageBad
 	case errors.Is(err, sandbox.ErrCapacity):
 		e.Code, e.Retry, e.After = CodeAtCapacity, true, 5*time.Second
 	case errors.Is(err, sandbox.ErrUnavailable):
