@@ -3,7 +3,7 @@ GO      ?= go
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 LDFLAGS  = -s -w -X main.version=$(VERSION)
 
-.PHONY: pool compat bash-trace tells mini help run test build docker image lint eval bench fuzz chaos interop swebench grading-swebench attacks
+.PHONY: pool compat bash-trace tells mini help run test build docker image lint eval bench fuzz chaos interop swebench grading-swebench attacks toy-training
 .DEFAULT_GOAL := help
 
 help: ## this list
@@ -71,3 +71,6 @@ matching: ## fast matching held to the plain way on every line of every corpus; 
 
 bash-trace: ## what the normaliser says is run, held to bash -x over the whole corpora; an hour
 	BASH_TRACE=1 BASH_FULL=1 go test -count=1 -timeout 120m -v -run TestRunsWhatBashRuns ./monitor/normalize
+
+toy-training: ## a tiny policy trained by GRPO and PPO, with and without Proctor; minutes; draws docs/img/toy-training.svg
+	PROCTOR_TOY=1 $(GO) test -count=1 -timeout 60m -v -run ToyTrainingWhole ./cmd/proctor
