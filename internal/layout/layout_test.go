@@ -20,13 +20,14 @@ var allowed = map[string][]string{
 	"sandbox/oci":         {"sandbox", "sandbox/box", "sandbox/confine"},
 	"sandbox/sandboxtest": {"sandbox", "sandbox/box"},
 	"sandbox/pool":        {"sandbox"},
+	"sandbox/egress":      {"sandbox"},
 	"rules":               {"rules"},
 	"judge":               {"judge"},
 	"monitor":             {"sandbox", "rules", "judge", "monitor"},
 	"tasks":               {"sandbox", "tasks"},
 	"internal":            {"sandbox", "rules", "judge", "monitor", "tasks", "internal"},
 	"cmd/boxd":            {"sandbox", "sandbox/box"},
-	"cmd/proctor":         {"sandbox", "sandbox/box", "sandbox/docker", "sandbox/pool", "rules", "judge", "monitor", "tasks", "internal"},
+	"cmd/proctor":         {"sandbox", "sandbox/box", "sandbox/docker", "sandbox/pool", "sandbox/egress", "rules", "judge", "monitor", "tasks", "internal"},
 }
 
 // engines are the packages that only cmd may import.

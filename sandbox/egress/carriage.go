@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -74,9 +75,14 @@ func (c *carriage) runEager(ctx context.Context) error {
 // look reads what a program says first: the kind and, of a TLS connection, its hello. A connection that
 // names another host gets its outcome here.
 func (c *carriage) look(ctx context.Context) (hello []byte, err error) {
-	start, err := c.in.Peek(4)
-	if len(start) == 0 {
+	start, err := c.in.Peek(1)
+	if err != nil {
 		return nil, err
+	}
+	for n := 2; n <= 4 && startsHTTP(start); n++ { // no more than decides: a program may say little and wait
+		if start, err = c.in.Peek(n); err != nil {
+			break
+		}
 	}
 	switch {
 	case start[0] == tlsHandshake:
@@ -89,10 +95,15 @@ func (c *carriage) look(ctx context.Context) (hello []byte, err error) {
 			}
 		}
 		return hello, nil
-	case slices.Contains(httpStarts, string(start)):
+	case len(start) == 4 && startsHTTP(start):
 		c.event.Kind = KindHTTP
 	}
 	return nil, nil
+}
+
+// startsHTTP reports whether what follows start may be an HTTP request.
+func startsHTTP(start []byte) bool {
+	return slices.ContainsFunc(httpStarts, func(s string) bool { return strings.HasPrefix(s, string(start)) })
 }
 
 // pump copies both ways until both have ended. hello is nil where nothing was looked at yet.
