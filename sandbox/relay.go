@@ -13,8 +13,9 @@ import (
 type Relayer interface {
 	// Relay lets the sandbox reach what r allows, from when Relay comes back until the session is
 	// detached or closed, or another Relay takes r's place. It is to be called again after Attach:
-	// until then names do not resolve and connections wait a while. ErrUnavailable where the engine
-	// cannot, a *DeadError where the sandbox is gone.
+	// until then names do not resolve and connections wait a while. With a nil r nothing is reached any
+	// more, and when Relay comes back the connections there were have ended. ErrUnavailable where the
+	// engine cannot, a *DeadError where the sandbox is gone.
 	Relay(ctx context.Context, r Relay) error
 }
 

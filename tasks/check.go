@@ -146,8 +146,24 @@ func (c *checker) network() {
 	c.oneOf("network.setup", n.Setup, networkWords)
 	c.oneOf("network.agent", n.Agent, networkWords)
 	c.hosts("network.allowed_hosts", n.AllowedHosts)
-	if n.Agent == "allowlist" && len(n.AllowedHosts) == 0 {
+	c.hosts("network.setup_hosts", n.SetupHosts)
+	if n.Agent == "allowlist" && len(n.AllowedHosts) == 0 && n.PackageIndex == nil {
 		c.Fail("network.allowed_hosts", "is empty, and the agent's network is an allowlist", "name the hosts, or write agent: none")
+	}
+	if n.Setup == "allowlist" && len(n.AllowedHosts)+len(n.SetupHosts) == 0 && n.PackageIndex == nil {
+		c.Fail("network.setup_hosts", "is empty, and so are the allowed hosts, and setup's network is an allowlist", "name the hosts, or write setup: none")
+	}
+	if n.Setup != "allowlist" && len(n.SetupHosts) > 0 {
+		c.Fail("network.setup_hosts", "stands beside setup: "+n.Setup, "write setup: allowlist, or take it out")
+	}
+	if n.PackageIndex == nil {
+		return
+	}
+	if n.Setup != "allowlist" && n.Agent != "allowlist" {
+		c.Fail("network.package_index", "no phase has an allowlist to reach it by", "write agent: allowlist, or take it out")
+	}
+	if _, err := n.PackageIndex.cutOff(); err != nil {
+		c.Fail("network.package_index.before", fmt.Sprintf("%q is not a day or an instant", n.PackageIndex.Before), "write the base commit's date, such as \"2023-05-01\" or \"2023-05-01T12:00:00Z\"")
 	}
 }
 

@@ -32,6 +32,7 @@ type Preparer struct {
 	Dir    string       // the host's cache; made if it is not there
 	Logger *slog.Logger // nil: silent
 	Build  BuildAccess  // what build and setup lines may use of the host's network settings
+	Egress Egress       // carries the connections of setup: allowlist; nil refuses it
 	// Progress, where set, is told the step that a build is at; from several goroutines.
 	Progress func(task, step string)
 

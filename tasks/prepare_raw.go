@@ -33,8 +33,8 @@ func (p *Preparer) raw(ctx context.Context, task *Task) (sandbox.Image, error) {
 	if task.Build == nil && len(task.Setup) == 0 {
 		return p.Engine.Image(ctx, task.Image)
 	}
-	if task.Network.Setup == "allowlist" {
-		return sandbox.Image{}, fmt.Errorf("%w: network.setup: allowlist is not kept during setup; write open or none", ErrSetup)
+	if task.Network.Setup == allowlist && p.Egress == nil {
+		return sandbox.Image{}, fmt.Errorf("%w: network.setup: allowlist needs an egress proxy, which this command does not open; write open or none", ErrSetup)
 	}
 	start, err := p.start(ctx, task)
 	if err != nil {
@@ -49,6 +49,9 @@ func (p *Preparer) start(ctx context.Context, task *Task) (sandbox.Image, error)
 	case task.Build == nil:
 		return p.Engine.Image(ctx, task.Image)
 	case task.Build.Dockerfile != "":
+		if task.Network.Setup == allowlist {
+			return sandbox.Image{}, fmt.Errorf("%w: network.setup: allowlist is not kept while the engine builds a Dockerfile; write open or none, or build from `build: {base, apt, pip, run}`", ErrSetup)
+		}
 		return p.dockerfile(ctx, task)
 	}
 	return p.Engine.Image(ctx, task.Build.Base)

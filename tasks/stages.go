@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"proctor/sandbox"
+	"proctor/sandbox/egress"
 )
 
 // A build goes in stages, each an image of its own that the next starts from. A stage's key follows
@@ -108,6 +109,9 @@ func (s stage) key(before sandbox.Image, task *Task) (string, error) {
 	}
 	h := sha256.New()
 	fmt.Fprintln(h, hashOf("stage", buildVersion, before.Digest, s.name, s.text, workdir, task.Env, task.Network.Setup))
+	if policy, listed := task.SetupReach(); listed {
+		fmt.Fprintln(h, hashOf(policy))
+	}
 	if err := hashBeside(h, task.Dir, s.files); err != nil {
 		return "", err
 	}
@@ -146,8 +150,8 @@ func (p *Preparer) stage(ctx context.Context, task *Task, before sandbox.Image, 
 		p.Progress(task.ID, s.name)
 	}
 	network := "open"
-	if task.Network.Setup == "none" {
-		network = "none"
+	if task.Network.Setup != "open" && task.Network.Setup != "" {
+		network = "none" // an allowlist goes through a relay
 	}
 	spec := *task
 	if !s.needs {
@@ -155,6 +159,9 @@ func (p *Preparer) stage(ctx context.Context, task *Task, before sandbox.Image, 
 	}
 	err = p.withBox(ctx, &spec, before.Ref, network, func(box sandbox.Session) error {
 		b := &builder{box: box, task: &spec, access: p.Build}
+		if err := p.relay(ctx, b); err != nil {
+			return err
+		}
 		done, err := b.access.lend(ctx, box)
 		if err != nil {
 			return err
@@ -169,6 +176,24 @@ func (p *Preparer) stage(ctx context.Context, task *Task, before sandbox.Image, 
 		return err
 	})
 	return img, err
+}
+
+// relay lets the sandbox of build lines reach what an allowlist names. The host's own proxy and index are
+// not lent then: they lie outside it.
+func (p *Preparer) relay(ctx context.Context, b *builder) error {
+	policy, listed := b.task.SetupReach()
+	if !listed {
+		return nil
+	}
+	b.access.Env = nil
+	if policy.Index != nil {
+		b.access.Env = egress.IndexEnv()
+	}
+	record := func(e egress.Event) { p.log().Info("network", "task", b.task.ID, "event", e) }
+	if err := OpenRelay(ctx, b.box, p.Egress, egress.Client{Name: "prepare-" + b.task.ID, Policy: policy, Record: record}); err != nil {
+		return fmt.Errorf("network.setup: allowlist: %w", err)
+	}
+	return nil
 }
 
 // source puts the bundle and the files into the workdir.

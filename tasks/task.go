@@ -43,9 +43,17 @@ type Build struct {
 
 // Network is what each phase can reach: none, allowlist or open.
 type Network struct {
-	Setup        string   `json:"setup,omitempty" yaml:"setup,omitempty"` // default open
-	Agent        string   `json:"agent,omitempty" yaml:"agent,omitempty"` // default none
-	AllowedHosts []string `json:"allowed_hosts,omitempty" yaml:"allowed_hosts,omitempty"`
+	Setup        string        `json:"setup,omitempty" yaml:"setup,omitempty"` // default open
+	Agent        string        `json:"agent,omitempty" yaml:"agent,omitempty"` // default none
+	AllowedHosts []string      `json:"allowed_hosts,omitempty" yaml:"allowed_hosts,omitempty"`
+	SetupHosts   []string      `json:"setup_hosts,omitempty" yaml:"setup_hosts,omitempty"` // of setup, beside AllowedHosts
+	PackageIndex *PackageIndex `json:"package_index,omitempty" yaml:"package_index,omitempty"`
+}
+
+// PackageIndex is a package index as it was at a time: what was uploaded later does not exist, nor does
+// the task's own package from the version on that holds the fix. Phases with an allowlist have it.
+type PackageIndex struct {
+	Before string `json:"before" yaml:"before"` // a day, or an instant as RFC 3339 has it; the base commit's date
 }
 
 // Limits are a task's limits; zero fields take the sandbox's defaults.

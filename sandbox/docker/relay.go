@@ -13,9 +13,12 @@ import (
 
 var _ sandbox.Relayer = (*session)(nil)
 
-// Relay lets the sandbox reach what r allows, over connections of its own to the box agent.
+// Relay lets the sandbox reach what r allows, over connections of its own to the box agent; with nil, nothing.
 func (s *session) Relay(ctx context.Context, r sandbox.Relay) error {
 	s.endRelay()
+	if r == nil {
+		return nil
+	}
 	state, err := s.engine.inspectOurs(ctx, s.id)
 	if err != nil {
 		return err

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"proctor/sandbox"
+	"proctor/sandbox/egress/index"
 )
 
 // Doors of a sandbox with a relay. Their names are no host's.
@@ -27,6 +28,12 @@ var (
 	ProxyAddr = netip.MustParseAddrPort("127.0.0.11:3128")
 	IndexAddr = netip.MustParseAddrPort("127.0.0.12:80")
 )
+
+// IndexEnv is the environment that points programs inside at the package index: pip and uv.
+func IndexEnv() map[string]string {
+	address := "http://" + IndexAddr.Addr().String() + index.SimplePath
+	return map[string]string{"PIP_INDEX_URL": address, "UV_INDEX_URL": address}
+}
 
 // relay is one sandbox's. Safe for concurrent use.
 type relay struct {
