@@ -259,6 +259,9 @@ func (g *Gate) remember(p *passage) {
 	note := p.rec.Verdict.Decoy
 	ran := p.rec.Verdict.Action != Decoyed || note != nil && (note.How == HowOwn || note.How == HowCut)
 	g.Normalizer.Observe(p.call.Facts, ran, p.rec.Cwd)
+	if follower, ok := g.Normalizer.(Follower); ok && ran && p.call.Box.Op == sandbox.OpSpawn && p.rec.Observation != nil && p.rec.Observation.Handle != nil {
+		follower.Started(*p.rec.Observation.Handle, p.call.Facts, p.call.Box.PTY)
+	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.history = append(g.history, historyLine(p.call, p.event))

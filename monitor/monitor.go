@@ -110,7 +110,8 @@ const (
 // Record is one call in the trajectory. Intent writes it before the call acts, Outcome fills the
 // rest.
 type Record struct {
-	Ordinal     int             `json:"ordinal"` // from 1, without gaps
+	Ordinal     int             `json:"ordinal"`          // from 1, without gaps
+	Origin      string          `json:"origin,omitempty"` // the rollout that made it, where this one was forked from that one later
 	CallID      string          `json:"call_id"`
 	Key         string          `json:"-"`
 	ArgsSHA256  string          `json:"args_sha256"`
@@ -136,6 +137,12 @@ type Normalizer interface {
 	Event(ctx context.Context, call normalize.Call) rules.Event
 	// Observe tells that call ran (or was answered without running) and where the shell then stood.
 	Observe(call normalize.Call, ran bool, cwd string)
+}
+
+// Follower is a Normalizer that reads what is typed into background commands as part of them.
+type Follower interface {
+	// Started tells that call left a command behind that handle stands for, on a terminal or not.
+	Started(handle string, call normalize.Call, tty bool)
 }
 
 // Matcher gives the hits of an event under the rollout's pinned rule set and task variables.

@@ -35,6 +35,9 @@ func ParseCall(id, key, name string, arguments json.RawMessage, encoding string)
 	if err != nil {
 		return Call{}, err
 	}
+	if err := args.fit(name); err != nil {
+		return Call{}, err
+	}
 	call := Call{ID: id, Key: key, Name: name, Arguments: canonical(arguments), Base64: encoding == "base64"}
 	call.Box, call.Facts = args.forBox(name), args.forFacts(name)
 	return call, nil
@@ -109,6 +112,12 @@ func (p Param) parse(raw json.RawMessage) (any, error) {
 			return nil, bad("true or false")
 		}
 		return b, nil
+	case "strings":
+		var list []string
+		if json.Unmarshal(raw, &list) != nil || list == nil {
+			return nil, bad("a list of texts")
+		}
+		return list, nil
 	case "range":
 		var r []int
 		if json.Unmarshal(raw, &r) != nil || len(r) != 2 {
@@ -124,6 +133,27 @@ func (p Param) parse(raw json.RawMessage) (any, error) {
 		return nil, bad(fmt.Sprintf("from %v to %v", p.Min, p.Max))
 	}
 	return f, nil
+}
+
+// fit checks what the schema cannot say: which arguments go together.
+func (a args) fit(name string) error {
+	_, rows := a["rows"]
+	_, cols := a["cols"]
+	switch name {
+	case ToolBash:
+		if pty, _ := a["pty"].(bool); (rows || cols) && !pty {
+			return &BadCall{"arguments.pty", "rows and cols are of a terminal: set pty to true as well"}
+		}
+	case ToolBashInput:
+		keys, _ := a["keys"].([]string)
+		if _, text := a["text"]; !text && len(keys) == 0 && !rows && !cols {
+			return &BadCall{"arguments.text", "is missing; bash_input takes text, keys, or rows and cols"}
+		}
+		if _, err := sandbox.KeyText(keys); err != nil {
+			return &BadCall{"arguments.keys", err.Error()}
+		}
+	}
+	return nil
 }
 
 func (t Tool) paramNames() string {
@@ -175,9 +205,15 @@ func (a args) forBox(name string) sandbox.Call {
 		Handle: a.text("handle"), Wait: a.seconds("wait_s"), Path: a.text("path"), Old: a.text("old_str"), New: a.text("new_str"),
 		Text: a.text("text") + a.text("file_text"),
 	}
-	if background, _ := a["background"].(bool); background {
+	background, _ := a["background"].(bool)
+	c.PTY, _ = a["pty"].(bool)
+	if background || c.PTY {
 		c.Op = sandbox.OpSpawn
 	}
+	rows, _ := a["rows"].(float64)
+	cols, _ := a["cols"].(float64)
+	c.Rows, c.Cols = int(rows), int(cols)
+	c.Keys, _ = a["keys"].([]string)
 	if line, ok := a["insert_line"].(float64); ok {
 		c.Line = int(line)
 	}
@@ -188,8 +224,10 @@ func (a args) forBox(name string) sandbox.Call {
 // forFacts gives the call as the normaliser takes it.
 func (a args) forFacts(name string) normalize.Call {
 	line, _ := a["insert_line"].(float64)
+	keys, _ := a["keys"].([]string)
+	pressed, _ := sandbox.KeyText(keys) // fit has seen them
 	return normalize.Call{
-		Tool: name, Command: a.text("command"), Handle: a.text("handle"), Text: a.text("text"), Path: a.text("path"),
+		Tool: name, Command: a.text("command"), Handle: a.text("handle"), Text: a.text("text") + pressed, Path: a.text("path"),
 		File: a.text("file_text"), Old: a.text("old_str"), New: a.text("new_str"), Line: int(line),
 	}
 }

@@ -3,6 +3,9 @@ package monitor
 import (
 	"encoding/json"
 	"slices"
+	"strings"
+
+	"proctor/sandbox"
 )
 
 // Names of the agent's tools.
@@ -29,7 +32,7 @@ type Tool struct {
 // Param is one argument of a tool.
 type Param struct {
 	Name        string
-	Kind        string // string, integer, number, boolean, range
+	Kind        string // string, strings, integer, number, boolean, range
 	Description string
 	Required    bool
 	Min, Max    float64 // bounds of integer and number, both 0 for none
@@ -46,17 +49,23 @@ func Tools() []Tool { return slices.Clone(table) }
 
 func makeTable() []Tool {
 	path := Param{Name: "path", Kind: "string", Required: true, Description: "Path of the file; relative ones start at the working directory."}
+	rows := Param{Name: "rows", Kind: "integer", Min: 1, Max: sandbox.MaxRows, Description: "Rows of the terminal (default 24)."}
+	cols := Param{Name: "cols", Kind: "integer", Min: 1, Max: sandbox.MaxCols, Description: "Columns of the terminal (default 80)."}
 	handle := Param{Name: "handle", Kind: "string", Required: true, Description: "Handle of a background command; `shell` stands for the shell's own `&` jobs."}
 	return []Tool{
 		{ToolBash, "Run a command in a persistent bash shell. The working directory, variables, functions and options live on between calls.", []Param{
 			{Name: "command", Kind: "string", Required: true, Description: "The command, of one or more lines."},
 			{Name: "timeout_s", Kind: "number", Min: 0.001, Max: longest, Description: "Wall-clock limit in seconds (default 120)."},
 			{Name: "idle_timeout_s", Kind: "number", Min: 0.001, Max: longest, Description: "Longest silence in seconds (default: none)."},
-			{Name: "background", Kind: "boolean", Description: "Start the command and return a handle at once."}}},
-		{ToolBashOutput, "Give what a background command printed since the last look, and its exit code once it ended.", []Param{handle,
+			{Name: "background", Kind: "boolean", Description: "Start the command and return a handle at once."},
+			{Name: "pty", Kind: "boolean", Description: "Start it on a terminal of its own, for interactive programs, and return a handle at once; bash_output shows the screen as text."},
+			rows, cols}},
+		{ToolBashOutput, "Give what a background command printed since the last look, and its exit code once it ended. Of one on a terminal: the lines that scrolled away since, and the screen.", []Param{handle,
 			{Name: "wait_s", Kind: "number", Max: longest, Description: "Seconds to wait for more output or the end (default 0)."}}},
-		{ToolBashInput, "Write text to the standard input of a background command.", []Param{handle,
-			{Name: "text", Kind: "string", Required: true, Description: "The text; end it with a newline to send a line."}}},
+		{ToolBashInput, "Write text to the standard input of a background command, or press keys on its terminal, or give that another size.", []Param{handle,
+			{Name: "text", Kind: "string", Description: "The text; end it with a newline to send a line."},
+			{Name: "keys", Kind: "strings", Description: "Keys to press after the text, on a terminal: one character each, or " + strings.Join(sandbox.KeyNames(), ", ") + ", or one of these after ctrl- or alt-, as in ctrl-c. Without a terminal, ctrl-d alone ends the input."},
+			rows, cols}},
 		{ToolBashKill, "Kill a background command and all its children.", []Param{handle}},
 		{ToolView, "Show a file with line numbers, or list a folder.", []Param{path,
 			{Name: "view_range", Kind: "range", Description: "[first, last] line, from 1, inclusive; last -1 is the end."}}},
@@ -91,6 +100,9 @@ func (t Tool) Schema() json.RawMessage {
 // schema gives one argument's schema.
 func (p Param) schema() map[string]any {
 	s := map[string]any{"type": p.Kind, "description": p.Description}
+	if p.Kind == "strings" {
+		s["type"], s["items"] = "array", map[string]any{"type": "string"}
+	}
 	if p.Kind == "range" {
 		s["type"] = "array"
 		s["items"] = map[string]any{"type": "integer"}

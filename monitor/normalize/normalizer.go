@@ -33,6 +33,7 @@ type Normalizer struct {
 	mu      sync.Mutex
 	state   *state
 	pending *pending // what the last Event saw
+	typed   map[string]*typing
 }
 
 type pending struct {
@@ -71,6 +72,7 @@ func (n *Normalizer) Observe(call Call, ran bool, cwd string) {
 			p = &pending{call, st}
 		}
 		n.state = p.state.commit()
+		n.keepTyped(call)
 	}
 	if strings.HasPrefix(cwd, "/") {
 		n.state.cwd = path.Clean(cwd)
@@ -98,8 +100,7 @@ func (n *Normalizer) read(ctx context.Context, call Call) (ev rules.Event, st *s
 		ev.Call.Text = call.Command
 		r.shell(call.Command)
 	case "bash_input":
-		ev.Call.Text = call.Text
-		r.shell(call.Text)
+		ev.Call.Text = r.input(call)
 	default:
 		r.tool(call)
 	}

@@ -29,7 +29,7 @@ type emulator struct {
 
 // newEmulator makes a terminal. off takes the lines that scroll off the top of the main screen, answer what the
 // terminal says to the program.
-func newEmulator(rows, cols int, off func([]string), answer func([]byte)) *emulator {
+func newEmulator(rows, cols int, off func(row), answer func([]byte)) *emulator {
 	e := &emulator{parser: ansi.NewParser(), answer: answer, main: newGrid(rows, cols, off), other: newGrid(rows, cols, nil), wrap: true}
 	e.g = e.main
 	e.parser.SetDataSize(256) // of titles and the like, which are dropped
@@ -271,7 +271,7 @@ func (e *emulator) wipeScreen(how int) {
 	case 2, 3:
 		if g.off != nil {
 			for _, line := range g.lines {
-				if lineText(line) != "" {
+				if line.text() != "" {
 					g.off(line)
 				}
 			}
@@ -323,12 +323,12 @@ func (e *emulator) status(what int) {
 	}
 }
 
-// text gives the screen's lines without the empty ones at its end, at most limit bytes of them.
+// text gives the screen's lines, those that the terminal broke in one again, without the empty ones at its end, at most limit bytes of them.
 func (e *emulator) text(limit int) (text string, cut bool) {
 	var b strings.Builder
 	empty := 0
-	for _, cells := range e.g.lines {
-		line := lineText(cells)
+	for _, row := range e.g.lines {
+		line := row.text()
 		if line == "" {
 			empty++
 			continue
@@ -336,8 +336,11 @@ func (e *emulator) text(limit int) (text string, cut bool) {
 		if b.Len()+len(line)+empty > limit {
 			return b.String() + "[the rest of the screen left out here]\n", true
 		}
-		b.WriteString(strings.Repeat("\n", empty) + line + "\n")
+		b.WriteString(strings.Repeat("\n", empty) + line + row.end())
 		empty = 0
 	}
-	return b.String(), false
+	if text = b.String(); text != "" && !strings.HasSuffix(text, "\n") {
+		text += "\n"
+	}
+	return text, false
 }

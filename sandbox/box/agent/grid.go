@@ -13,16 +13,27 @@ const (
 	rightHalf = "\x00" // stands in the cell right of a wide letter
 )
 
+// row is a line of a screen.
+type row struct {
+	cells []string
+	wraps bool // the next line goes on with it: the terminal broke it, not the program
+}
+
+func (r *row) clear() {
+	clear(r.cells)
+	r.wraps = false
+}
+
 // grid is the cells of a screen, without colours: what is shown is text. A cell is "" (blank), a letter with its
 // marks, or rightHalf. Coordinates are from 0 and never outside. Not safe for concurrent use.
 type grid struct {
 	rows, cols int
-	lines      [][]string
+	lines      []row
 	x, y       int
 	wrapNext   bool // the cursor stands behind the last column: the next letter begins a line
 	top, bot   int  // scroll region: [top, bot)
 	saved      position
-	off        func(line []string) // takes what scrolls off the top; nil for nobody
+	off        func(line row) // takes what scrolls off the top; nil for nobody
 }
 
 // position is what is saved of a cursor.
@@ -31,7 +42,7 @@ type position struct {
 	wrapNext bool
 }
 
-func newGrid(rows, cols int, off func([]string)) *grid {
+func newGrid(rows, cols int, off func(row)) *grid {
 	g := &grid{off: off}
 	g.resize(rows, cols)
 	return g
@@ -46,11 +57,11 @@ func (g *grid) resize(rows, cols int) {
 		g.lines = g.lines[1:]
 		g.y--
 	}
-	lines := make([][]string, rows)
+	lines := make([]row, rows)
 	for y := range lines {
-		lines[y] = make([]string, cols)
+		lines[y].cells = make([]string, cols)
 		if y < len(g.lines) {
-			copy(lines[y], g.lines[y])
+			copy(lines[y].cells, g.lines[y].cells)
 		}
 	}
 	*g = grid{rows: rows, cols: cols, lines: lines, x: min(g.x, cols-1), y: min(g.y, rows-1), bot: rows, off: g.off}
@@ -79,7 +90,7 @@ func (g *grid) put(r rune, wrap, insert bool) {
 		if !wrap || w > g.cols {
 			g.x = max(0, g.cols-w)
 		} else {
-			g.x = 0
+			g.x, g.lines[g.y].wraps = 0, true
 			g.feed()
 		}
 		g.wrapNext = false
@@ -90,7 +101,7 @@ func (g *grid) put(r rune, wrap, insert bool) {
 	if insert {
 		g.shift(w)
 	}
-	line := g.lines[g.y]
+	line := g.lines[g.y].cells
 	g.split(g.x)
 	g.split(g.x + w)
 	line[g.x] = text
@@ -110,7 +121,7 @@ func (g *grid) mark(text string) {
 	if !g.wrapNext {
 		x--
 	}
-	line := g.lines[g.y]
+	line := g.lines[g.y].cells
 	if x > 0 && line[x] == rightHalf {
 		x--
 	}
@@ -121,7 +132,7 @@ func (g *grid) mark(text string) {
 
 // split makes sure that no wide letter lies across the left border of column x of the cursor's line.
 func (g *grid) split(x int) {
-	line := g.lines[g.y]
+	line := g.lines[g.y].cells
 	if x > 0 && x < g.cols && line[x] == rightHalf {
 		line[x-1], line[x] = "", ""
 	}
@@ -157,7 +168,7 @@ func (g *grid) up(at, n int) {
 			g.off(first)
 		}
 		copy(g.lines[at:g.bot-1], g.lines[at+1:g.bot])
-		clear(first)
+		first.clear()
 		g.lines[g.bot-1] = first
 	}
 }
@@ -167,7 +178,7 @@ func (g *grid) down(at, n int) {
 	for range min(n, g.bot-at) {
 		last := g.lines[g.bot-1]
 		copy(g.lines[at+1:g.bot], g.lines[at:g.bot-1])
-		clear(last)
+		last.clear()
 		g.lines[at] = last
 	}
 }
@@ -177,7 +188,7 @@ func (g *grid) inRegion() bool { return g.y >= g.top && g.y < g.bot }
 
 // shift moves the rest of the cursor's line right by n.
 func (g *grid) shift(n int) {
-	line := g.lines[g.y]
+	line := g.lines[g.y].cells
 	n = min(n, g.cols-g.x)
 	g.split(g.x)
 	copy(line[g.x+n:], line[g.x:g.cols-n])
@@ -187,7 +198,7 @@ func (g *grid) shift(n int) {
 
 // pull moves the rest of the cursor's line left by n, over what stands at the cursor.
 func (g *grid) pull(n int) {
-	line := g.lines[g.y]
+	line := g.lines[g.y].cells
 	n = min(n, g.cols-g.x)
 	g.split(g.x)
 	g.split(g.x + n)
@@ -204,14 +215,17 @@ func (g *grid) wipe(from, to int) {
 	}
 	g.split(from)
 	g.split(to)
-	clear(g.lines[g.y][from:to])
+	clear(g.lines[g.y].cells[from:to])
+	if to == g.cols {
+		g.lines[g.y].wraps = false
+	}
 	g.wrapNext = false
 }
 
 // wipeLines blanks the lines [from, to).
 func (g *grid) wipeLines(from, to int) {
-	for _, line := range g.lines[from:to] {
-		clear(line)
+	for y := from; y < to; y++ {
+		g.lines[y].clear()
 	}
 	g.wrapNext = false
 }
@@ -246,15 +260,15 @@ func (g *grid) restore() {
 	g.wrapNext = g.saved.wrapNext && g.x == g.cols-1
 }
 
-// lineText gives a line without the blanks at its end.
-func lineText(line []string) string {
-	n := len(line)
-	for n > 0 && (line[n-1] == "" || line[n-1] == " ") {
+// text gives a line without the blanks at its end; one that goes on keeps them.
+func (r row) text() string {
+	n := len(r.cells)
+	for n > 0 && !r.wraps && (r.cells[n-1] == "" || r.cells[n-1] == " ") {
 		n--
 	}
 	var b strings.Builder
 	b.Grow(n)
-	for _, cell := range line[:n] {
+	for _, cell := range r.cells[:n] {
 		switch cell {
 		case "":
 			b.WriteByte(' ')
@@ -264,4 +278,12 @@ func lineText(line []string) string {
 		}
 	}
 	return b.String()
+}
+
+// end is what follows the line where lines are shown one below the other.
+func (r row) end() string {
+	if r.wraps {
+		return ""
+	}
+	return "\n"
 }

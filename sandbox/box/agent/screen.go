@@ -62,8 +62,8 @@ func (s *screen) draw(b []byte) {
 }
 
 // off keeps a line that scrolled off the main screen. The lock is held.
-func (s *screen) off(line []string) {
-	s.scrolled = append(append(s.scrolled, lineText(line)...), '\n')
+func (s *screen) off(line row) {
+	s.scrolled = append(append(s.scrolled, line.text()...), line.end()...)
 	if len(s.scrolled) < 2*scrolledLimit {
 		return
 	}
