@@ -24,13 +24,14 @@ type condition struct {
 type group struct {
 	equals   map[string]struct{} // for many equal values
 	atoms    []atom
-	needs    []*need  // per atom: what a matching text holds; nil: not known
-	any      *need    // needs as one formula, packed; nil where a value needs nothing
-	numbered bool     // the needs' literals have ids of the field's automaton
-	ids      []int    // of literals of which every text that meets the group holds one; see index.go
-	worth    int      // of ids as a key; 0 for none
-	dirs     []string // of under, where every value is a plain folder
-	values   []string // expanded, for explain
+	needs    []*need    // per atom: what a matching text holds; nil: not known
+	any      *need      // needs as one formula, packed; nil where a value needs nothing
+	numbered bool       // the needs' literals have ids of the field's automaton
+	ids      []int      // of literals of which every text that meets the group holds one; see index.go
+	some     []wordMask // ids, packed
+	worth    int        // of ids as a key; 0 for none
+	dirs     []string   // of under, where every value is a plain folder
+	values   []string   // expanded, for explain
 }
 
 // condError is a problem of one key of a pack.
@@ -243,16 +244,16 @@ func (f found) piece() string {
 
 // match says whether some text meets the group, and which. lits are the literals that the texts
 // hold; only a group whose needs are numbered looks at them.
-func (g *group) match(texts []string, lits bits, plain bool) (found, bool) {
+func (g *group) match(texts []string, lits bits, how reading) (found, bool) {
 	for _, t := range texts {
 		if _, ok := g.equals[t]; ok {
 			return found{text: t}, true
 		}
 		for i := range g.atoms {
-			if g.numbered && !plain && !g.needs[i].holds(lits) {
+			if g.numbered && !how.plain && !g.needs[i].holds(lits) {
 				continue
 			}
-			if g.atoms[i].holds(t, plain) {
+			if g.atoms[i].holds(t, how) {
 				return found{t, g.atoms[i].find}, true
 			}
 		}
@@ -261,7 +262,7 @@ func (g *group) match(texts []string, lits bits, plain bool) (found, bool) {
 }
 
 // match says whether the texts of the field meet the condition, and one that did.
-func (c *condition) match(texts []string, lits bits, plain bool) (found, bool) {
+func (c *condition) match(texts []string, lits bits, how reading) (found, bool) {
 	if c.exists != nil {
 		has := slices.ContainsFunc(texts, func(t string) bool { return t != "" })
 		if has {
@@ -271,7 +272,7 @@ func (c *condition) match(texts []string, lits bits, plain bool) (found, bool) {
 	}
 	var first found
 	for i := range c.groups {
-		f, ok := c.groups[i].match(texts, lits, plain)
+		f, ok := c.groups[i].match(texts, lits, how)
 		if !ok {
 			return found{}, false
 		}

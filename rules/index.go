@@ -187,7 +187,25 @@ func (g *group) file() {
 	slices.Sort(ids)
 	if g.ids = slices.Compact(ids); len(ids) > 0 {
 		g.worth = max(1, 15*least-len(g.ids)/4)
+		g.some = packIDs(g.ids)
 	}
+}
+
+// packIDs puts ids, in ascending order, into words.
+func packIDs(ids []int) []wordMask {
+	var out []wordMask
+	for _, id := range ids {
+		if n := len(out); n == 0 || out[n-1].word != id>>6 {
+			out = append(out, wordMask{word: id >> 6})
+		}
+		out[len(out)-1].mask |= 1 << (id & 63)
+	}
+	return out
+}
+
+// meets says whether one of some packed ids is among those found.
+func meets(some []wordMask, found bits) bool {
+	return found != nil && slices.ContainsFunc(some, func(w wordMask) bool { return found[w.word]&w.mask != 0 })
 }
 
 // eachFolder calls f with the clean form of a path and every folder above it.

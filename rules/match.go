@@ -6,7 +6,7 @@ import "sort"
 type view struct {
 	set   *Set
 	ev    *Event
-	plain bool // no prefilter, no dispatch: the reference that the fast way is tested against
+	how   reading // plain: no prefilter, no dispatch: the reference that the fast way is tested against
 	cells [numEntities][]cell
 	memo  map[string]bits
 	tried []int32 // by block: the entity that it was last tried on
@@ -23,7 +23,7 @@ type cell struct {
 
 // newView makes a view of ev.
 func (s *Set) newView(ev *Event, plain bool) *view {
-	v := &view{set: s, ev: ev, plain: plain}
+	v := &view{set: s, ev: ev, how: reading{plain: plain}}
 	total := 0
 	for e := range numEntities {
 		total += ev.count(e) * len(s.slots[e])
@@ -34,7 +34,7 @@ func (s *Set) newView(ev *Event, plain bool) *view {
 		v.cells[e], cells = cells[:n:n], cells[n:]
 	}
 	if !plain {
-		v.tried = make([]int32, s.blocks)
+		v.tried, v.how.known = make([]int32, s.blocks), map[asked]bool{}
 	}
 	return v
 }
@@ -88,8 +88,8 @@ const memoText = 64
 
 // holds says whether the i-th entity meets the condition, and the text that did.
 func (v *view) holds(c *condition, e entity, i int) (found, bool) {
-	if v.plain {
-		return c.match(v.cell(e, i, c.slot).texts, nil, true)
+	if v.how.plain {
+		return c.match(v.cell(e, i, c.slot).texts, nil, v.how)
 	}
 	cl := v.cell(e, i, c.slot)
 	if c.filtered() {
@@ -100,7 +100,7 @@ func (v *view) holds(c *condition, e entity, i int) (found, bool) {
 			}
 		}
 	}
-	return c.match(cl.texts, cl.lits, false)
+	return c.match(cl.texts, cl.lits, v.how)
 }
 
 // decided is what a block's match rests on.
@@ -184,7 +184,7 @@ func (s *Set) matches(ev *Event, plain bool) map[*compiledRule][]match {
 
 // candidates calls f with every block that the i-th entity could meet.
 func (v *view) candidates(e entity, i int, f func(*block)) {
-	if v.plain {
+	if v.how.plain {
 		for _, r := range v.set.rules {
 			for _, b := range r.any {
 				if b.ent == e {

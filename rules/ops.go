@@ -15,16 +15,39 @@ import (
 // atom compares one text with one value.
 type atom struct {
 	match func(text string) bool
+	auto  *dfa                     // that match asks, alike for the same expression; nil where it asks none
 	plain func(text string) bool   // what match stands for, without short cuts; nil where it has none
 	find  func(text string) string // the piece that matched, of a text that does; nil: the whole text
 }
 
-// holds compares text, by the definition where plain is set.
-func (a *atom) holds(text string, plain bool) bool {
-	if plain && a.plain != nil {
+// reading is how conditions are read: plainly, by their definitions, or with what is remembered of texts that
+// stand in several fields of an event.
+type reading struct {
+	plain bool
+	known map[asked]bool
+}
+
+// asked is an expression asked about a text.
+type asked struct {
+	auto *dfa
+	text string
+}
+
+// holds compares text.
+func (a *atom) holds(text string, how reading) bool {
+	switch {
+	case how.plain && a.plain != nil:
 		return a.plain(text)
+	case a.auto == nil || how.known == nil || len(text) < memoText:
+		return a.match(text)
 	}
-	return a.match(text)
+	key := asked{a.auto, text}
+	holds, ok := how.known[key]
+	if !ok {
+		holds = a.match(text)
+		how.known[key] = holds
+	}
+	return holds
 }
 
 // literalAtom is a comparison with a plain value, which is the piece that matched.
@@ -76,7 +99,7 @@ func reAtom(value string) (atom, error) {
 	re := sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(value) })
 	auto := newDFA(value)
 	plain := func(t string) bool { return re().MatchString(t) }
-	return atom{plain: plain, find: func(t string) string { return re().FindString(t) }, match: func(t string) bool {
+	return atom{auto: auto, plain: plain, find: func(t string) string { return re().FindString(t) }, match: func(t string) bool {
 		if matched, ok := auto.match(t); ok {
 			return matched
 		}

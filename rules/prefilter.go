@@ -14,6 +14,7 @@ type shared struct {
 	slots  [numEntities][]slot
 	slotOf [numEntities]map[string]int
 	conds  map[*Cond]*condition
+	atoms  map[string]atom   // of those, by expression
 	needs  map[*Cond][]*need // by value, of the conditions that name a variable: what no value of it changes
 	entity map[*Cond]string  // of those
 	filter *filter
@@ -28,7 +29,7 @@ type shared struct {
 
 // share compiles what names no variable.
 func share(p *Packs) (*shared, error) {
-	s := &shared{digest: p.Digest(), conds: map[*Cond]*condition{}, needs: map[*Cond][]*need{}, entity: map[*Cond]string{}}
+	s := &shared{digest: p.Digest(), conds: map[*Cond]*condition{}, atoms: map[string]atom{}, needs: map[*Cond][]*need{}, entity: map[*Cond]string{}}
 	for e := range s.slotOf {
 		s.slotOf[e] = map[string]int{}
 	}
@@ -106,8 +107,27 @@ func (s *shared) add(e entity, c *Cond, r *Rule) error {
 		return fmt.Errorf("%s: %s: %w", c.Pos, c.Key, err.err)
 	}
 	out.ent, out.slot, out.resolved = e, n, resolvedKey(e, c)
+	s.intern(out)
 	s.conds[c] = out
 	return nil
+}
+
+// intern gives an expression that other conditions have too their atom: what it learned of texts serves all,
+// and a text that stands in several fields is read once.
+func (s *shared) intern(c *condition) {
+	for i := range c.groups {
+		for j := range c.groups[i].atoms {
+			a := &c.groups[i].atoms[j]
+			if a.auto == nil {
+				continue
+			}
+			if known, ok := s.atoms[a.auto.expr]; ok {
+				*a = known
+			} else {
+				s.atoms[a.auto.expr] = *a
+			}
+		}
+	}
 }
 
 // variable says whether a condition depends on the task: by a variable in a value or a member of a
@@ -265,5 +285,5 @@ func (g *group) possible(found bits) bool {
 	if g.any == nil {
 		return len(g.needs) > 0 // some value needs nothing
 	}
-	return g.any.holds(found)
+	return !(len(g.some) > 0 && !meets(g.some, found)) && g.any.holds(found)
 }

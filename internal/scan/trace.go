@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"proctor/internal/traces"
 	"proctor/judge"
@@ -176,13 +177,26 @@ func varsKey(vars rules.Vars) string {
 	return b.String()
 }
 
-// parseCall holds a call against its tool, as a server does.
+// parseCall holds a call against its tool, as a server does; a plain command, which is most of them, without
+// writing and reading JSON.
 func parseCall(c *traces.Call) (monitor.Call, error) {
+	if command, ok := c.Arguments["command"].(string); ok && c.Tool == monitor.ToolBash && len(c.Arguments) == 1 && utf8.ValidString(command) {
+		return plainCommand(command)
+	}
 	raw, err := json.Marshal(c.Arguments)
 	if err != nil {
 		return monitor.Call{}, err
 	}
 	return monitor.ParseCall("", "", c.Tool, raw, "")
+}
+
+// plainCommand is what ParseCall makes of {"command": COMMAND}.
+func plainCommand(command string) (monitor.Call, error) {
+	raw, err := json.Marshal(struct {
+		Command string `json:"command"`
+	}{command})
+	return monitor.Call{Name: monitor.ToolBash, Arguments: raw, Box: sandbox.Call{Op: sandbox.OpShell, Command: command},
+		Facts: normalize.Call{Tool: monitor.ToolBash, Command: command}}, err
 }
 
 // recorded is a box that answers each call with what the record says.

@@ -63,6 +63,26 @@ func FuzzTopLevel(f *testing.F) {
 	})
 }
 
+// FuzzElements holds the same of a list.
+func FuzzElements(f *testing.F) {
+	for _, c := range documents {
+		f.Add("[" + c.text + "," + c.text + "]")
+	}
+	for _, s := range []string{`[]`, ` [ 1 , "a]" , {"b": [null]} ] `, `[1,]`, `[,]`, `[1] 2`, `[[[]]]`, `["\\"]`, `null`} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		var want []json.RawMessage
+		if json.Unmarshal([]byte(text), &want) != nil || want == nil {
+			return
+		}
+		got, err := cutList([]byte(text))
+		if err != nil || !reflect.DeepEqual(got, want) {
+			t.Errorf("%q: %q, %v; want %q", text, got, err, want)
+		}
+	})
+}
+
 // FuzzSource holds that no byte of a stream is lost silently: there is a document or a word about it.
 func FuzzSource(f *testing.F) {
 	f.Add("a.jsonl", "{}\n{}\n")

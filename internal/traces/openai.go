@@ -21,12 +21,11 @@ func readOpenAI(_ *Document, o object) ([]*Trace, error) {
 		field = "trajectory"
 	}
 	raw := o[field]
-	var text string
-	if json.Unmarshal(raw, &text) == nil && text != "" {
+	if text := o.text(field); text != "" {
 		raw = json.RawMessage(text)
 	}
-	var items []json.RawMessage
-	if err := json.Unmarshal(raw, &items); err != nil {
+	items, err := elements(raw)
+	if err != nil {
 		return nil, fmt.Errorf("%s: a list of messages is needed: %w", field, err)
 	}
 	if len(items) > 0 && !o.has("messages") {
@@ -36,8 +35,8 @@ func readOpenAI(_ *Document, o object) ([]*Trace, error) {
 		}
 	}
 	if output := o["output"]; !o.has("messages") && listOf(output) {
-		var more []json.RawMessage
-		if err := json.Unmarshal(output, &more); err != nil {
+		more, err := elements(output)
+		if err != nil {
 			return nil, fmt.Errorf("output: %w", err)
 		}
 		items = append(items, more...)

@@ -27,7 +27,9 @@ func (o object) has(keys ...string) bool {
 // text gives a value that is text, or "".
 func (o object) text(key string) string {
 	var s string
-	_ = json.Unmarshal(o[key], &s) // no text is no name
+	if raw := bytes.TrimSpace(o[key]); len(raw) > 0 && raw[0] == '"' {
+		_ = json.Unmarshal(raw, &s) // no text is no name
+	}
 	return s
 }
 
@@ -113,8 +115,8 @@ func parse(d *Document, data []byte, depth int) ([]*Trace, error) {
 
 // parseList reads a list: of messages, of events, of corpus rows, or of documents.
 func parseList(d *Document, data []byte, depth int) ([]*Trace, error) {
-	var items []json.RawMessage
-	if err := json.Unmarshal(data, &items); err != nil {
+	items, err := elements(data)
+	if err != nil {
 		return nil, errors.New(notJSON(data, err))
 	}
 	if len(items) == 0 {

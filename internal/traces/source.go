@@ -287,32 +287,19 @@ func rowKey(line []byte) string {
 	if len(line) > 1<<20 || !bytes.HasPrefix(line, []byte("{")) {
 		return ""
 	}
-	var row struct {
-		ID   json.RawMessage `json:"id"`
-		Role string          `json:"role"`
-		Kind string          `json:"kind"`
-		From string          `json:"source"`
-
-		Action      json.RawMessage `json:"action"`
-		Observation json.RawMessage `json:"observation"`
-		Messages    json.RawMessage `json:"messages"`
-		History     json.RawMessage `json:"history"`
-		Call        json.RawMessage `json:"call"`
-		Command     json.RawMessage `json:"command"`
-	}
-	if json.Unmarshal(line, &row) != nil || row.Messages != nil || row.History != nil {
+	if !json.Valid(line) {
 		return ""
 	}
-	var id string
+	row, err := cutObject(line)
 	switch {
-	case row.Call != nil || row.Command != nil:
-		_ = json.Unmarshal(row.ID, &id) // a number stands alone
-		if run := runOf(id); run != "" {
+	case err != nil, row.has("messages"), row.has("history"):
+	case row.has("call"), row.has("command"):
+		if run := runOf(row.text("id")); run != "" { // a number stands alone
 			return "run " + run
 		}
-	case row.Role != "":
+	case row.text("role") != "":
 		return "messages"
-	case row.From != "" && (row.Action != nil || row.Observation != nil || row.Kind != ""):
+	case row.text("source") != "" && (row.has("action") || row.has("observation") || row.text("kind") != ""):
 		return "events"
 	}
 	return ""

@@ -69,6 +69,45 @@ func cutObject(data []byte) (object, error) {
 	return nil, errNotFlat
 }
 
+// elements cuts a JSON list in the same way; null is an empty one.
+func elements(data []byte) ([]json.RawMessage, error) {
+	if items, err := cutList(data); err == nil {
+		return items, nil
+	}
+	var items []json.RawMessage
+	err := json.Unmarshal(data, &items)
+	return items, err
+}
+
+func cutList(data []byte) ([]json.RawMessage, error) {
+	i := space(data, 0)
+	if i >= len(data) || data[i] != '[' {
+		return nil, errNotFlat
+	}
+	items := []json.RawMessage{}
+	if i = space(data, i+1); i < len(data) && data[i] == ']' {
+		return items, rest(data, i+1)
+	}
+	for i < len(data) {
+		end := valueEnd(data, i)
+		if end <= i {
+			return nil, errNotFlat
+		}
+		items = append(items, data[i:end:end])
+		if i = space(data, end); i >= len(data) {
+			return nil, errNotFlat
+		}
+		if data[i] == ']' {
+			return items, rest(data, i+1)
+		}
+		if data[i] != ',' {
+			return nil, errNotFlat
+		}
+		i = space(data, i+1)
+	}
+	return nil, errNotFlat
+}
+
 // rest checks that nothing follows.
 func rest(data []byte, i int) error {
 	if space(data, i) != len(data) {
