@@ -107,6 +107,9 @@ type Options struct {
 	Decoys     func(DecoyEnv) monitor.Decoyer                           // nil: decoy.New
 	Witness    func(context.Context, WatchRequest) (Watcher, error)     // nil: none
 
+	// Egress carries the connections of tasks with an allowlist; nil refuses such tasks. *egress.Proxy.
+	Egress tasks.Egress
+
 	// Secrets gives the texts that only a task's grader has, to know them again in what comes out of a
 	// sandbox; nil: none.
 	Secrets func(*tasks.Task) []canary.File

@@ -40,6 +40,7 @@ type rollout struct {
 	seen    time.Time            // of the last call, heartbeat, or end of a call
 	over    bool                 // it has ended; the document says how
 	grading *grading
+	relayer sandbox.Relayer // carries what the task's allowlist names; nil where nothing is carried
 	changed chan struct{} // closed and replaced at each event
 	gone    chan struct{} // closed once the rollout has ended and its sandbox is removed
 }
@@ -153,6 +154,7 @@ func (r *rollout) letGo() {
 	for running := r.running(); running != nil; running = r.running() {
 		<-running
 	}
+	r.endReach()
 	r.watch.close()
 	if err := r.box.sess.Detach(); err != nil && !errors.Is(err, sandbox.ErrGone) {
 		r.m.opt.Log.Warn("detach from a sandbox", "rollout", r.id, "err", err)
