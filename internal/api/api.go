@@ -27,6 +27,8 @@ import (
 type Rollouts interface {
 	Critics
 	Groups
+	Forks
+	Places
 	Exports
 
 	Create(ctx context.Context, key string, req rollouts.CreateRequest) (rollouts.Created, error)
@@ -160,6 +162,8 @@ func (s *Server) Handler() http.Handler {
 	s.criticRoutes(r)
 	s.compatRoutes(r)
 	s.groupRoutes(r)
+	s.forkRoutes(r)
+	s.capacityRoutes(r)
 	s.gatewayRoutes(r)
 	s.segmentRoutes(r)
 	s.packRoutes(r)

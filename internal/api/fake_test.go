@@ -40,6 +40,17 @@ func (f *fake) Create(_ context.Context, _ string, req rollouts.CreateRequest) (
 	}
 	return rollouts.Created{ID: "r_one", AgentToken: "agent-one", Tools: rollouts.ToolList()}, nil
 }
+func (f *fake) Capacity() rollouts.Capacity { return rollouts.Capacity{Live: 1, Max: 2, Queued: 3} }
+func (f *fake) Snapshot(_ context.Context, id string) (rollouts.Snapshot, error) {
+	return rollouts.Snapshot{ID: "s_1", RolloutID: id}, f.known(id)
+}
+func (f *fake) Snapshots(_ context.Context, id string) ([]rollouts.Snapshot, error) {
+	return []rollouts.Snapshot{{ID: "s_1"}}, f.known(id)
+}
+func (f *fake) DropSnapshot(_ context.Context, id, _ string) error { return f.known(id) }
+func (f *fake) Fork(_ context.Context, id, _ string, req rollouts.ForkRequest) (rollouts.GroupCreated, error) {
+	return rollouts.GroupCreated{ID: "g_1", N: req.N, Snapshot: &rollouts.Snapshot{ID: "s_1"}}, f.known(id)
+}
 func (f *fake) Get(_ context.Context, id string) (rollouts.View, error) {
 	return rollouts.View{ID: id}, f.known(id)
 }

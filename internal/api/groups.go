@@ -30,7 +30,7 @@ func (s *Server) groupRoutes(r chi.Router) {
 
 func groupOperations() []operation {
 	return []operation{
-		{"POST", "/v1/groups", "Create n rollouts of a task", "trainer", nil, rollouts.GroupRequest{}, rollouts.GroupCreated{}, 201},
+		{"POST", "/v1/groups", "Create n rollouts of a task", "trainer", []string{"wait_s"}, rollouts.GroupRequest{}, rollouts.GroupCreated{}, 201},
 		{"GET", "/v1/groups/{id}", "A group's results", "trainer", []string{"wait_s"}, nil, rollouts.GroupView{}, 200},
 		{"DELETE", "/v1/groups/{id}", "End the members that still run", "trainer", nil, nil, nil, 204},
 		{"POST", "/v1/groups/{id}/abort", "End the members that still run, and give the group", "trainer", nil, nil, rollouts.GroupView{}, 200},
@@ -42,6 +42,9 @@ func groupOperations() []operation {
 func (s *Server) createGroup(w http.ResponseWriter, r *http.Request) error {
 	var req rollouts.GroupRequest
 	if _, err := decode(r, &req); err != nil {
+		return err
+	}
+	if err := patience(r, &req.CreateRequest); err != nil {
 		return err
 	}
 	made, err := s.rollouts.CreateGroup(r.Context(), r.Header.Get("Idempotency-Key"), req)

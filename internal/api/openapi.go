@@ -27,12 +27,12 @@ type operation struct {
 // routes, both ways.
 func operations() []operation {
 	const ro = "/v1/rollouts/{id}"
-	return append(slices.Concat(criticOperations(), groupOperations(), gatewayOperations(), segmentOperations(), packOperations()), []operation{
+	return append(slices.Concat(criticOperations(), groupOperations(), forkOperations(), capacityOperations(), gatewayOperations(), segmentOperations(), packOperations()), []operation{
 		{"GET", "/healthz", "The process answers", "open", nil, nil, map[string]string{}, 200},
 		{"GET", "/readyz", "Rollouts can be made", "open", nil, nil, map[string]string{}, 200},
 		{"GET", "/openapi.json", "This document", "trainer", nil, nil, map[string]any{}, 200},
 		{"GET", "/metrics", "Prometheus metrics", "trainer", nil, nil, nil, 200},
-		{"POST", "/v1/rollouts", "Create a rollout", "trainer", nil, rollouts.CreateRequest{}, rollouts.Created{}, 201},
+		{"POST", "/v1/rollouts", "Create a rollout", "trainer", []string{"wait_s"}, rollouts.CreateRequest{}, rollouts.Created{}, 201},
 		{"GET", "/v1/rollouts", "List rollouts", "trainer", []string{"task_id", "group_id", "status", "limit", "cursor"}, nil, listOf[rollouts.View]("rollouts"), 200},
 		{"GET", ro, "One rollout", "trainer", nil, nil, rollouts.View{}, 200},
 		{"DELETE", ro, "End a rollout and free its sandbox", "trainer", nil, nil, nil, 204},

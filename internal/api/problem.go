@@ -44,6 +44,7 @@ var table = map[string]row{
 	"rollout_ended":        {http.StatusGone, "The rollout has ended", false},
 	"at_capacity":          {http.StatusTooManyRequests, "No capacity for another rollout", true},
 	"draining":             {http.StatusServiceUnavailable, "The server is draining", true},
+	"unsupported":          {http.StatusUnprocessableEntity, "The engine cannot do this", false},
 	// agent tool
 	"invalid_call": {http.StatusUnprocessableEntity, "The call does not fit its tool", false},
 	"sandbox_dead": {http.StatusGone, "The sandbox is gone", false},

@@ -19,6 +19,9 @@ func (s *Server) createRollout(w http.ResponseWriter, r *http.Request) error {
 	if _, err := decode(r, &req); err != nil {
 		return err
 	}
+	if err := patience(r, &req); err != nil {
+		return err
+	}
 	made, err := s.rollouts.Create(r.Context(), r.Header.Get("Idempotency-Key"), req)
 	if err != nil {
 		return err

@@ -35,6 +35,9 @@ func (m *Manager) check(req *CreateRequest) (*tasks.Task, error) {
 	if req.GroupID != nil && (*req.GroupID == "" || len(*req.GroupID) > 128) {
 		return nil, refuse(CodeInvalidField, "field group_id: must be 1 to 128 bytes, or null")
 	}
+	if err := req.checkPatience(); err != nil {
+		return nil, err
+	}
 	if err := checkPolicy(&req.Policy); err != nil {
 		return nil, err
 	}

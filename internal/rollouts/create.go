@@ -31,6 +31,7 @@ type plan struct {
 	id, key string
 	req     CreateRequest
 	task    *tasks.Task
+	fork    *forkPlan // nil: it is no fork
 }
 
 // Create makes a rollout: its sandbox is up when it returns. A key makes it idempotent: the same
@@ -67,7 +68,7 @@ func (m *Manager) claim(ctx context.Context, p plan) (*making, error) {
 		m.launch(mk, p)
 		return mk, nil
 	}
-	hash := fingerprint(p.req)
+	hash := fingerprint(p.req.lasting())
 	have, claimed, err := m.opt.Store.ClaimKey(ctx, store.Key{Scope: "rollout", Key: sum(p.key), Hash: hash, Target: p.id})
 	if err == nil && claimed {
 		m.launch(mk, p)
@@ -148,9 +149,24 @@ func (m *Manager) launch(mk *making, p plan) {
 				m.opt.Log.Error("free the key of a failed create", "rollout", p.id, "err", err)
 			}
 		}
-		m.abandon(p.id)
+		if m.unwanted(mk, p.id) {
+			mk.err = asError(CodeInterrupted, "the caller left before the rollout was made", context.Canceled)
+			if err := m.forget(context.WithoutCancel(ctx), p.id); err != nil {
+				m.opt.Log.Error("remove a rollout that nobody waits for; its lease does", "rollout", p.id, "err", err)
+			}
+		}
 		close(mk.done)
 	}()
+}
+
+// unwanted ends the making of a creation, and reports whether it came to be and all who waited have left.
+func (m *Manager) unwanted(mk *making, id string) bool {
+	m.mu.Lock()
+	delete(m.making, id)
+	left := mk.err == nil && mk.waiting == 0
+	m.mu.Unlock()
+	m.announce()
+	return left
 }
 
 // await waits for a creation; the last caller to leave stops it.
@@ -172,7 +188,7 @@ func (m *Manager) await(ctx context.Context, mk *making) (Created, error) {
 // build makes the rollout of a plan, from the image to the row in the store.
 func (m *Manager) build(ctx context.Context, p plan) (Created, error) {
 	started := time.Now()
-	if err := m.takeRoom(); err != nil {
+	if err := m.takeRoom(ctx, p.req.patience()); err != nil {
 		return Created{}, err
 	}
 	housed := false // its place is then counted among the live
@@ -184,17 +200,15 @@ func (m *Manager) build(ctx context.Context, p plan) (Created, error) {
 	ctx, span := m.opt.Tracer.Start(ctx, "rollout.create")
 	defer span.End()
 
-	hardened := p.req.Hardening == nil || *p.req.Hardening
-	img, err := m.opt.Lab.Prepare(ctx, p.task, hardened)
+	d, sandboxSpec, err := m.design(ctx, p)
 	if err != nil {
-		return Created{}, asError(CodePrepareFailed, "the image of task "+p.task.ID+" could not be prepared", err)
+		return Created{}, err
 	}
-	d := m.newDocument(p, img)
-	sess, err := m.opt.Engine.Create(ctx, spec(d, p.req.Network))
+	sess, err := m.opt.Engine.Create(ctx, sandboxSpec)
 	if err != nil {
 		return Created{}, asError(CodeEngine, "the sandbox could not be made", err)
 	}
-	made, err := m.settleIn(ctx, p, d, sess, hardened)
+	made, err := m.settleIn(ctx, p, d, sess)
 	if err != nil {
 		m.discard(sess)
 		return Created{}, err
@@ -204,14 +218,38 @@ func (m *Manager) build(ctx context.Context, p plan) (Created, error) {
 	return made, nil
 }
 
-// settleIn turns a fresh sandbox into a rollout; its last step is the row in the store.
-func (m *Manager) settleIn(ctx context.Context, p plan, d *document, sess sandbox.Session, hardened bool) (Created, error) {
-	if hardened {
+// design describes a plan's rollout and its sandbox, and makes the image ready.
+func (m *Manager) design(ctx context.Context, p plan) (*document, sandbox.Spec, error) {
+	if p.fork != nil {
+		d := m.forkDocument(p)
+		return d, forkSpec(d, p.req.Network), nil
+	}
+	img, err := m.opt.Lab.Prepare(ctx, p.task, p.req.Hardening == nil || *p.req.Hardening)
+	if err != nil {
+		return nil, sandbox.Spec{}, asError(CodePrepareFailed, "the image of task "+p.task.ID+" could not be prepared", err)
+	}
+	d := m.newDocument(p, img)
+	return d, spec(d, p.req.Network), nil
+}
+
+// clean makes sure that a fresh sandbox holds what it should and no more. A fork's holds what the agent did
+// since, and has what was planted.
+func (m *Manager) clean(ctx context.Context, p plan, d *document, sess sandbox.Session) error {
+	if p.fork != nil {
+		return nil
+	}
+	if d.View.Hardening {
 		if err := m.opt.Lab.Verify(ctx, p.task, d.Image, sess); err != nil {
-			return Created{}, asError(CodePrepareFailed, "the sandbox of task "+p.task.ID+" is not clean", err)
+			return asError(CodePrepareFailed, "the sandbox of task "+p.task.ID+" is not clean", err)
 		}
 	}
-	if err := m.plant(ctx, d, sess); err != nil {
+	return m.plant(ctx, d, sess)
+}
+
+// settleIn turns a fresh sandbox into a rollout; its last step is the row in the store, and of a fork the
+// record that it shares.
+func (m *Manager) settleIn(ctx context.Context, p plan, d *document, sess sandbox.Session) (Created, error) {
+	if err := m.clean(ctx, p, d, sess); err != nil {
 		return Created{}, err
 	}
 	if can, err := m.opt.Engine.Capabilities(ctx); err == nil {
@@ -225,6 +263,11 @@ func (m *Manager) settleIn(ctx context.Context, p plan, d *document, sess sandbo
 	if err != nil {
 		return Created{}, err
 	}
+	if err := r.openReach(ctx, sess); err != nil {
+		r.watch.close()
+		r.cancel()
+		return Created{}, err
+	}
 	if err := ctx.Err(); err != nil {
 		return Created{}, asError(CodeInterrupted, "the creation was given up", err)
 	}
@@ -235,11 +278,21 @@ func (m *Manager) settleIn(ctx context.Context, p plan, d *document, sess sandbo
 	if err := m.opt.Store.InsertRollout(ctx, row); err != nil {
 		return Created{}, storeError("add the rollout", err)
 	}
+	born := map[string]any{"task_id": d.View.TaskID}
+	kind := "created"
+	if p.fork != nil {
+		kind, born["from"], born["ordinal"] = "forked", d.View.Fork.RolloutID, d.View.Fork.Ordinal
+		if err := r.inherit(ctx, p.fork); err != nil {
+			r.watch.close()
+			r.cancel()
+			return Created{}, m.abandonRow(ctx, p.id, err)
+		}
+	}
 	m.mu.Lock()
 	m.live[p.id] = r
 	m.room--
 	m.mu.Unlock()
-	r.note("created", map[string]any{"task_id": d.View.TaskID})
+	r.note(kind, born)
 	return created(d, token), nil
 }
 
@@ -250,23 +303,6 @@ func (m *Manager) discard(sess sandbox.Session) {
 	if err := sess.Close(ctx); err != nil {
 		m.opt.Log.Error("remove a sandbox; the next start reaps it", "sandbox", sess.ID(), "err", err)
 	}
-}
-
-func (m *Manager) takeRoom() error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if len(m.live)+m.room >= m.opt.MaxRollouts {
-		return &Error{Code: CodeAtCapacity, Retry: true, After: 5 * time.Second,
-			Detail: "the server holds as many rollouts as it may; grade or delete some, or raise max-rollouts"}
-	}
-	m.room++
-	return nil
-}
-
-func (m *Manager) freeRoom() {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.room--
 }
 
 // newDocument describes the rollout of a plan.
@@ -287,7 +323,7 @@ func (m *Manager) newDocument(p plan, img Image) *document {
 		},
 		PolicyKey: p.req.Policy.APIKey,
 		Task:      p.task, TaskDir: p.task.Dir, Image: img, Limits: limits, Deadline: now.Add(limits.Lifetime), Lease: lease,
-		Engine: m.opt.Engine.Name(), Offline: p.req.Network == nil && p.task.Network.Agent != "open",
+		Engine: m.opt.Engine.Name(), Offline: p.req.Network == nil && (p.task.Network.Agent == "none" || p.task.Network.Agent == ""),
 	}
 }
 
@@ -306,13 +342,13 @@ func (m *Manager) digests(mode string, img Image) Digests {
 // spec gives the sandbox of a rollout.
 func spec(d *document, network *NetworkOverride) sandbox.Spec {
 	t := d.Task
-	s := sandbox.Spec{Name: d.View.ID, Image: d.Image.Ref, Workdir: t.Workdir, User: t.User, Env: t.Env, Limits: d.Limits}
+	s := sandbox.Spec{Name: d.View.ID, Image: d.Image.Ref, Workdir: t.Workdir, User: t.User, Env: reachEnv(t), Limits: d.Limits}
 	switch {
 	case network != nil:
 		s.Network = sandbox.Network{Mode: "internal", Name: network.Name, Hosts: network.Hosts}
 	case t.Network.Agent == "open":
 		s.Network.Mode = "open"
-	default: // an allowlist without an egress proxy is no network: it fails closed
+	default: // an allowlist goes through a relay, beside no network at all
 		s.Network.Mode = "none"
 	}
 	return s
@@ -326,6 +362,12 @@ func created(d *document, token string) Created {
 		Tools: ToolList(),
 		Links: map[string]string{"calls": base + "/calls", "mcp": base + "/mcp", "events": base + "/events", "gateway": base + "/openai/v1"},
 	}
+}
+
+// lasting gives what a request asks for, without how long its caller waits: a retry may have other patience.
+func (req CreateRequest) lasting() CreateRequest {
+	req.Queue, req.WaitS = false, 0
+	return req
 }
 
 // fingerprint pins a request, for its Idempotency-Key.

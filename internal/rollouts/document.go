@@ -20,6 +20,8 @@ type document struct {
 	Task      *tasks.Task          `json:"task"`
 	TaskDir   string               `json:"task_dir,omitempty"`
 	Image     Image                `json:"image"`
+	Base      string               `json:"base,omitempty"` // the image of the snapshot that a fork's sandbox was made from
+	Snapshots []snapshotDoc        `json:"snapshots,omitempty"`
 	Limits    sandbox.Limits       `json:"limits"`
 	Deadline  time.Time            `json:"deadline"` // end of its lifetime
 	Lease     time.Duration        `json:"lease"`

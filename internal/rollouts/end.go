@@ -71,6 +71,7 @@ func (r *rollout) bury(e ending) {
 		<-running
 	}
 	r.interruptPending(context.WithoutCancel(r.ctx), e.reason)
+	r.endReach()
 	data := e.data
 	if data == nil {
 		data = map[string]any{"stop_reason": e.reason, "failure_class": e.class}
@@ -81,7 +82,12 @@ func (r *rollout) bury(e ending) {
 	r.m.discard(r.box.sess)
 	r.m.mu.Lock()
 	delete(r.m.live, r.id)
+	r.m.admitLocked()
 	r.m.mu.Unlock()
+	r.mu.Lock()
+	images := r.doc.images()
+	r.mu.Unlock()
+	r.m.collect(images...)
 	r.m.announce()
 	r.m.opt.Observer.ended(r.view())
 	r.m.memberEnded(r.view())
@@ -152,6 +158,7 @@ func (r *rollout) submitted(reason string) {
 		// The record of the submit call itself says so: recovery comes to the same status.
 		r.m.opt.Log.Error("write a submission", "rollout", r.id, "err", err)
 	}
+	r.endReach()
 	r.note(StatusSubmitted, map[string]any{"stop_reason": reason})
 	r.m.announce()
 }

@@ -20,30 +20,47 @@ type groupDoc struct {
 	Members []string      `json:"members"`        // ids, in order; "" for one that failed
 	Failed  []GroupFailed `json:"failed"`
 	Done    bool          `json:"done"` // all its creations have ended
+	// Snapshot is what the members are forks of; nil: they are none.
+	Snapshot *Snapshot `json:"snapshot,omitempty"`
 }
 
 // CreateGroup makes n rollouts of one task. Those that could not be made are told in Failed; where
 // none could, the first one's error is the answer and the group does not exist.
 func (m *Manager) CreateGroup(ctx context.Context, key string, req GroupRequest) (GroupCreated, error) {
-	if req.N < 1 || req.N > maxGroup {
-		return GroupCreated{}, refuse(CodeInvalidField, "field n: %d is out of range; use 1 to %d", req.N, maxGroup)
-	}
-	if req.Need < 0 || req.Need > req.N {
-		return GroupCreated{}, refuse(CodeInvalidField, "field need: %d is out of range; use 1 to n (%d), or leave it out to wait for all", req.Need, req.N)
-	}
-	if len(req.Seeds) > 0 && len(req.Seeds) != req.N {
-		return GroupCreated{}, refuse(CodeInvalidField, "field seeds: there are %d; give one a rollout (%d), or seed alone", len(req.Seeds), req.N)
-	}
 	if req.GroupID != nil {
 		return GroupCreated{}, refuse(CodeInvalidField, "field group_id: a group gives its own id to its rollouts; leave it out")
 	}
-	if len(key) > maxKey {
-		return GroupCreated{}, refuse(CodeBadRequest, "the Idempotency-Key is longer than %d bytes", maxKey)
+	if err := req.check(key); err != nil {
+		return GroupCreated{}, err
 	}
 	task, err := m.check(&req.CreateRequest)
 	if err != nil {
 		return GroupCreated{}, err
 	}
+	lasting := req
+	lasting.CreateRequest = req.lasting()
+	return m.keyedGroup(ctx, key, fingerprint(lasting), func(id string) (GroupCreated, error) {
+		return m.makeGroup(ctx, id, req, plan{key: key, req: req.CreateRequest, task: task})
+	})
+}
+
+// check holds the shape of a group against what it may be.
+func (req *GroupRequest) check(key string) error {
+	switch {
+	case req.N < 1 || req.N > maxGroup:
+		return refuse(CodeInvalidField, "field n: %d is out of range; use 1 to %d", req.N, maxGroup)
+	case req.Need < 0 || req.Need > req.N:
+		return refuse(CodeInvalidField, "field need: %d is out of range; use 1 to n (%d), or leave it out to wait for all", req.Need, req.N)
+	case len(req.Seeds) > 0 && len(req.Seeds) != req.N:
+		return refuse(CodeInvalidField, "field seeds: there are %d; give one a rollout (%d), or seed alone", len(req.Seeds), req.N)
+	case len(key) > maxKey:
+		return refuse(CodeBadRequest, "the Idempotency-Key is longer than %d bytes", maxKey)
+	}
+	return nil
+}
+
+// keyedGroup makes a group, or tells what was made under the key. hash pins the request.
+func (m *Manager) keyedGroup(ctx context.Context, key, hash string, make func(id string) (GroupCreated, error)) (GroupCreated, error) {
 	id := newID("g_")
 	mk, err := m.begin(id)
 	if err != nil {
@@ -51,7 +68,6 @@ func (m *Manager) CreateGroup(ctx context.Context, key string, req GroupRequest)
 	}
 	defer func() { m.abandon(id); close(mk.done) }()
 	if key != "" {
-		hash := fingerprint(req)
 		have, claimed, err := m.opt.Store.ClaimKey(ctx, store.Key{Scope: "group", Key: sum(key), Hash: hash, Target: id})
 		switch {
 		case err != nil:
@@ -62,7 +78,7 @@ func (m *Manager) CreateGroup(ctx context.Context, key string, req GroupRequest)
 			return m.earlierGroup(ctx, have.Target, key)
 		}
 	}
-	made, err := m.makeGroup(ctx, id, req, plan{key: key, req: req.CreateRequest, task: task})
+	made, err := make(id)
 	if err != nil {
 		m.forgetGroup(ctx, id)
 	}
@@ -74,9 +90,11 @@ func (m *Manager) CreateGroup(ctx context.Context, key string, req GroupRequest)
 func (m *Manager) makeGroup(ctx context.Context, id string, req GroupRequest, p plan) (GroupCreated, error) {
 	n := req.N
 	doc := groupDoc{N: n, Need: req.Need, Members: make([]string, n), Failed: []GroupFailed{}}
-	// The image is made ready once, so that all members start from it together, and an image that
-	// cannot be made fails once and not n times.
-	if _, err := m.opt.Lab.Prepare(ctx, p.task, p.req.Hardening == nil || *p.req.Hardening); err != nil {
+	if p.fork != nil {
+		doc.Snapshot = &p.fork.snapshot.Snapshot
+	} else if _, err := m.opt.Lab.Prepare(ctx, p.task, p.req.Hardening == nil || *p.req.Hardening); err != nil {
+		// The image is made ready once, so that all members start from it together, and an image that
+		// cannot be made fails once and not n times.
 		return GroupCreated{}, asError(CodePrepareFailed, "the image of task "+p.task.ID+" could not be prepared", err)
 	}
 	if err := m.putGroup(ctx, id, p.task.ID, doc); err != nil {
@@ -100,7 +118,7 @@ func (m *Manager) makeGroup(ctx context.Context, id string, req GroupRequest, p 
 		})
 	}
 	_ = crew.Wait() // the members' errors are in errs
-	made := GroupCreated{ID: id, TaskID: p.task.ID, N: n, Rollouts: []Created{}, Failed: []GroupFailed{}}
+	made := GroupCreated{ID: id, TaskID: p.task.ID, N: n, Rollouts: []Created{}, Failed: []GroupFailed{}, Snapshot: doc.Snapshot}
 	for i, err := range errs {
 		if err == nil {
 			doc.Members[i] = results[i].ID
@@ -179,7 +197,7 @@ func (m *Manager) earlierGroup(ctx context.Context, id, key string) (GroupCreate
 }
 
 func (m *Manager) tellGroup(ctx context.Context, row store.Group, doc groupDoc, key string) (GroupCreated, error) {
-	made := GroupCreated{ID: row.ID, TaskID: row.TaskID, N: doc.N, Rollouts: []Created{}, Failed: doc.Failed}
+	made := GroupCreated{ID: row.ID, TaskID: row.TaskID, N: doc.N, Rollouts: []Created{}, Failed: doc.Failed, Snapshot: doc.Snapshot}
 	for _, id := range doc.Members {
 		if id == "" {
 			continue

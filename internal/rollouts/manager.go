@@ -24,6 +24,8 @@ type Manager struct {
 	live     map[string]*rollout
 	making   map[string]*making // creations under way, by the id they are to have
 	room     int                // creations under way that hold a place
+	forking  map[string]int     // forks being made, by the image that they are made from
+	queue    []*ticket          // creations that wait for a place, in order
 	draining bool
 	closed   bool
 	changed  chan struct{} // closed and replaced whenever a rollout's status changes
@@ -42,7 +44,7 @@ func Open(ctx context.Context, opt Options) (*Manager, error) {
 		return nil, err
 	}
 	m := &Manager{
-		opt: opt, live: map[string]*rollout{}, making: map[string]*making{},
+		opt: opt, live: map[string]*rollout{}, forking: map[string]int{}, making: map[string]*making{},
 		changed: make(chan struct{}), tasks: map[string]*tasks.Task{}, baselines: map[string][]int{},
 	}
 	m.ctx, m.cancel = context.WithCancel(context.WithoutCancel(ctx))
@@ -103,6 +105,7 @@ func errDraining() *Error {
 func (m *Manager) Drain(ctx context.Context) error {
 	m.mu.Lock()
 	m.draining = true
+	m.turnAwayLocked()
 	m.mu.Unlock()
 	for {
 		m.mu.Lock()
@@ -136,6 +139,7 @@ func (m *Manager) Close(remove bool) error {
 		return nil
 	}
 	m.closed, m.draining = true, true
+	m.turnAwayLocked()
 	rs := m.liveLocked()
 	m.mu.Unlock()
 	if remove {

@@ -1,6 +1,7 @@
 package rollouts
 
 import (
+	"strconv"
 	"time"
 
 	"proctor/monitor"
@@ -19,12 +20,26 @@ type Observer struct {
 	Called  func(rec *monitor.Record, interrupted bool)
 	Ended   func(v View)
 	Graded  func(g *tasks.Grade, err error, took time.Duration)
-	Stage   func(stage string, took time.Duration) // each step of a Gate
+	Queued  func(waiting int)                       // creations wait for a place; called with a lock held
+	Waited  func(took time.Duration, admitted bool) // one did
+	Stage   func(stage string, took time.Duration)  // each step of a Gate
 }
 
 func (o Observer) created(d *document, took time.Duration) {
 	if o.Created != nil {
 		o.Created(d.View, took)
+	}
+}
+
+func (o Observer) queued(waiting int) {
+	if o.Queued != nil {
+		o.Queued(waiting)
+	}
+}
+
+func (o Observer) waited(took time.Duration, admitted bool) {
+	if o.Waited != nil {
+		o.Waited(took, admitted)
 	}
 }
 
@@ -70,6 +85,8 @@ func Metrics(reg prometheus.Registerer) (Observer, error) {
 	made := counter("rollouts_created_total", "Rollouts made.", "mode")
 	ended := counter("rollouts_ended_total", "Rollouts that ended, by status and failure class.", "status", "class")
 	live := prometheus.NewGauge(prometheus.GaugeOpts{Namespace: "proctor", Name: "rollouts_live", Help: "Rollouts made and not ended since the start."})
+	queued := prometheus.NewGauge(prometheus.GaugeOpts{Namespace: "proctor", Name: "rollouts_queued", Help: "Creations that wait for a place."})
+	waits := histogram("rollout_queue_seconds", "Time that creations waited for a place.", prometheus.ExponentialBuckets(0.01, 3, 12), "admitted")
 	calls := counter("calls_total", "Calls recorded.", "principal", "tool", "decision", "action")
 	cut := counter("calls_interrupted_total", "Calls that ended without an observation.", "principal")
 	hits := counter("rule_hits_total", "Hits by rule.", "rule")
@@ -82,7 +99,7 @@ func Metrics(reg prometheus.Registerer) (Observer, error) {
 	start := histogram("rollout_create_seconds", "Time to make a rollout.", prometheus.ExponentialBuckets(0.01, 2, 14))
 	stage := histogram("gate_step_seconds", "Time of each step of the Gate.", prometheus.ExponentialBuckets(1e-6, 4, 14), "step")
 	grading := histogram("grade_seconds", "Time to grade a rollout.", prometheus.ExponentialBuckets(0.1, 2, 14))
-	for _, c := range []prometheus.Collector{made, ended, live, calls, cut, hits, opinions, tokens, cost, policies, openings, grades, start, stage, grading} {
+	for _, c := range []prometheus.Collector{made, ended, live, queued, waits, calls, cut, hits, opinions, tokens, cost, policies, openings, grades, start, stage, grading} {
 		if err := reg.Register(c); err != nil {
 			return Observer{}, err
 		}
@@ -126,6 +143,10 @@ func Metrics(reg prometheus.Registerer) (Observer, error) {
 			}
 			grades.WithLabelValues(outcome).Inc()
 			grading.WithLabelValues().Observe(took.Seconds())
+		},
+		Queued: func(n int) { queued.Set(float64(n)) },
+		Waited: func(took time.Duration, admitted bool) {
+			waits.WithLabelValues(strconv.FormatBool(admitted)).Observe(took.Seconds())
 		},
 		Stage: func(step string, took time.Duration) { stage.WithLabelValues(step).Observe(took.Seconds()) },
 	}, nil

@@ -98,6 +98,9 @@ func (m *Manager) Trajectory(ctx context.Context, id string) (*Trajectory, error
 	if t.Calls, err = m.records(ctx, id); err != nil {
 		return nil, err
 	}
+	for _, c := range t.Calls {
+		c.Origin = view.Fork.origin(c.Ordinal)
+	}
 	if err := m.tokens(ctx, t); err != nil {
 		return nil, err
 	}

@@ -30,7 +30,7 @@ func (m *Manager) recover(ctx context.Context) error {
 	if err := m.dropStaleKeys(ctx); err != nil {
 		return err
 	}
-	return m.reap(ctx)
+	return errors.Join(m.reap(ctx), m.reapImages(ctx))
 }
 
 // takeUp attaches a rollout's sandbox again, and rebuilds all that the dead server held of it.
@@ -73,6 +73,7 @@ func (m *Manager) takeUp(ctx context.Context, row *store.Rollout) error {
 		return nil
 	}
 	r.samePacks()
+	r.reopenReach(ctx, sess)
 	r.join(ctx)
 	return nil
 }

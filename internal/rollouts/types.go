@@ -32,6 +32,10 @@ type CreateRequest struct {
 	Limits    *tasks.Limits  `json:"limits,omitempty"`
 	Metadata  map[string]any `json:"metadata,omitempty"`
 	LeaseS    int            `json:"lease_s,omitempty"` // default 900
+	// Queue waits for a place where the server holds as many rollouts as it may: WaitS seconds, or
+	// DefaultQueueWait. WaitS alone says the same.
+	Queue bool `json:"queue,omitempty"`
+	WaitS int  `json:"wait_s,omitempty"`
 	// Network, only from the host's own demo and never over HTTP: joins an internal network with a
 	// stand-in upstream.
 	Network *NetworkOverride `json:"-"`
@@ -109,6 +113,7 @@ type View struct {
 	Hacks        int            `json:"hacks"` // confirmed, whatever was done about them
 	Seed         int64          `json:"seed"`
 	Metadata     map[string]any `json:"metadata,omitempty"`
+	Fork         *ForkOf        `json:"fork,omitempty"` // what it is a fork of
 	CreatedAt    time.Time      `json:"created_at"`
 	EndedAt      *time.Time     `json:"ended_at"`
 	Digests      Digests        `json:"digests"`
@@ -162,6 +167,7 @@ type GroupCreated struct {
 	N        int           `json:"n"`
 	Rollouts []Created     `json:"rollouts"`
 	Failed   []GroupFailed `json:"failed"`
+	Snapshot *Snapshot     `json:"snapshot,omitempty"` // what they are forks of
 }
 
 // GroupFailed is one rollout of a group that could not be made.

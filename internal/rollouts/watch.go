@@ -82,6 +82,14 @@ func (w *watch) Kind() string {
 	return w.Watcher.Kind()
 }
 
+// harness says that the harness runs something of its own, until the function is called.
+func (w *watch) harness() func() {
+	if w.Watcher == nil {
+		return func() {}
+	}
+	return w.Harness()
+}
+
 // close ends the watching. Closing twice is harmless.
 func (w *watch) close() {
 	if w.Watcher == nil {

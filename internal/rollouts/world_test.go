@@ -60,7 +60,7 @@ func newWorld(t *testing.T, change ...func(*world)) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &world{t: t, store: st, engine: &sandboxtest.Fake{}, lab: &fakeLab{}, clock: &clock{now: time.Unix(1_800_000_000, 0)}}
+	w := &world{t: t, store: st, engine: &sandboxtest.Fake{Caps: sandbox.Capabilities{Fork: true}}, lab: &fakeLab{}, clock: &clock{now: time.Unix(1_800_000_000, 0)}}
 	w.opt = Options{
 		Store: st, Lab: w.lab, Clock: w.clock.Now, SweepEvery: -1, Log: slog.New(slog.NewTextHandler(testLog{t}, nil)),
 		Tasks: []*tasks.Task{
@@ -132,6 +132,9 @@ type cutEngine struct {
 	before, after func(ctx context.Context, call sandbox.Call) error
 	created       func()
 }
+
+// Unwrap gives the engine, which keeps images.
+func (c *cutEngine) Unwrap() sandbox.Engine { return c.Engine }
 
 func (c *cutEngine) kill() {
 	c.mu.Lock()

@@ -30,6 +30,9 @@ func (e *Engine) Commit(ctx context.Context, id, ref string) (sandbox.Image, err
 		config.User, config.WorkingDir = base.Config.User, base.Config.WorkingDir
 	}
 	changes := commitChanges(config, found.Config.Labels)
+	if repository, _, _ := strings.Cut(ref, ":"); repository == snapshots {
+		changes = append(changes, fmt.Sprintf("LABEL %s=%q", labelSnapshot, e.opts.Owner))
+	}
 	if _, err := e.cli.ContainerCommit(ctx, found.ID, container.CommitOptions{Reference: ref, Pause: true, Changes: changes}); err != nil {
 		return sandbox.Image{}, e.wrap("commit "+id, err)
 	}

@@ -71,7 +71,7 @@ func (e *Engine) Leftovers(ctx context.Context, held []string) ([]Leftover, erro
 }
 
 // madeHere are the repositories of images that are made from tasks, and can be made again.
-var madeHere = []string{"proctor/raw", "proctor/built", "proctor/prepared"}
+var madeHere = []string{"proctor/raw", "proctor/built", "proctor/prepared", snapshots}
 
 // MadeImages gives the images that were made from tasks and that no container uses, of any owner.
 func (e *Engine) MadeImages(ctx context.Context) ([]Leftover, error) {

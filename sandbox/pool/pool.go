@@ -2,7 +2,6 @@ package pool
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"runtime"
@@ -348,15 +347,4 @@ func (e *Engine) Close() error {
 	e.Drain()
 	e.work.Wait()
 	return e.Engine.Close()
-}
-
-// RemoveImage removes an image that Commit made, where the wrapped engine can.
-func (e *Engine) RemoveImage(ctx context.Context, ref string) error {
-	remover, ok := e.Engine.(interface {
-		RemoveImage(ctx context.Context, ref string) error
-	})
-	if !ok {
-		return errors.ErrUnsupported
-	}
-	return remover.RemoveImage(ctx, ref)
 }

@@ -3,6 +3,7 @@ package sandboxtest
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -30,6 +31,7 @@ type Fake struct {
 	mu       sync.Mutex
 	next     int
 	sessions map[string]*FakeSession
+	commits  map[string]map[string][]byte // files by image, of Commit
 }
 
 var _ sandbox.Engine = (*Fake)(nil)
@@ -67,6 +69,9 @@ func (f *Fake) Create(ctx context.Context, spec sandbox.Spec) (sandbox.Session, 
 	id := fmt.Sprintf("fake-%d", f.next)
 	f.mu.Unlock()
 	s := newFakeSession(f, id, spec)
+	f.mu.Lock()
+	maps.Copy(s.files, f.commits[spec.Image]) // files' bytes are never changed in place
+	f.mu.Unlock()
 	if f.OnCreate != nil {
 		if err := f.OnCreate(ctx, s, spec); err != nil {
 			return nil, err
@@ -108,18 +113,43 @@ func (f *Fake) List(context.Context) ([]sandbox.Listed, error) {
 	return listed, nil
 }
 
-// Commit makes an image of a sandbox; its files are not kept.
+// Commit makes an image of a sandbox with its files.
 func (f *Fake) Commit(_ context.Context, id, ref string) (sandbox.Image, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.sessions[id] == nil {
+	s := f.sessions[id]
+	if s == nil {
 		return sandbox.Image{}, fmt.Errorf("%w: %q", sandbox.ErrGone, id)
 	}
+	if f.commits == nil {
+		f.commits = map[string]map[string][]byte{}
+	}
+	s.mu.Lock()
+	f.commits[ref] = maps.Clone(s.files)
+	s.mu.Unlock()
 	image := sandbox.Image{Ref: ref, Digest: "sha256:fake-" + ref}
 	if f.Images != nil {
 		f.Images[ref] = image
 	}
 	return image, nil
+}
+
+// RemoveImage forgets an image that Commit made.
+func (f *Fake) RemoveImage(_ context.Context, ref string) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	delete(f.commits, ref)
+	if f.Images != nil {
+		delete(f.Images, ref)
+	}
+	return nil
+}
+
+// Snapshots lists the images that Commit made, sorted.
+func (f *Fake) Snapshots(context.Context) ([]string, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.Sorted(maps.Keys(f.commits)), nil
 }
 
 // Remove forgets a sandbox.
