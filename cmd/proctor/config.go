@@ -27,6 +27,7 @@ func newConfigShow() *cobra.Command {
 			if err != nil {
 				return usage(err)
 			}
+			c = c.Shown()
 			if asJSON {
 				return writeJSON(cmd.OutOrStdout(), c)
 			}

@@ -13,7 +13,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"proctor/internal/config"
-	"proctor/internal/lab"
 	"proctor/internal/rollouts"
 	"proctor/tasks"
 	"proctor/tasks/grading/predictions"
@@ -117,8 +116,12 @@ func (o *gradeOptions) run(cmd *cobra.Command, settings config.Config, list []*t
 		return nil, nil, usage(err)
 	}
 	defer func() { _ = folder.Close() }()
+	preparer, err := newPreparer(engine, settings, log)
+	if err != nil {
+		return nil, nil, err
+	}
 	runner := predictions.Runner{
-		Engine: engine, Tasks: list, Prepare: lab.NewPreparer(engine, settings.Data, log).Prepare,
+		Engine: engine, Tasks: list, Prepare: preparer.Prepare,
 		Known: folder.Known, Parallel: o.parallel, Once: o.once, Logger: log,
 	}
 	if !o.noReview {

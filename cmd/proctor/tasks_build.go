@@ -13,7 +13,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"proctor/internal/config"
-	"proctor/internal/lab"
 	"proctor/tasks"
 )
 
@@ -97,7 +96,10 @@ func buildAll(ctx context.Context, settings config.Config, list []*tasks.Task, p
 		return nil, err
 	}
 	defer func() { _ = engine.Close() }()
-	preparer := lab.NewPreparer(engine, settings.Data, log)
+	preparer, err := newPreparer(engine, settings, log)
+	if err != nil {
+		return nil, err
+	}
 	line := newProgress(os.Stderr)
 	defer line.done()
 	var mu sync.Mutex

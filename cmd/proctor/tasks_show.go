@@ -13,7 +13,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"proctor/internal/config"
-	"proctor/internal/lab"
 	"proctor/sandbox"
 	"proctor/sandbox/docker"
 	"proctor/tasks"
@@ -111,7 +110,10 @@ func prepareOne(ctx context.Context, settings config.Config, task *tasks.Task, h
 		return nil, infra(err)
 	}
 	defer func() { _ = engine.Close() }()
-	preparer := lab.NewPreparer(engine, settings.Data, slog.New(slog.DiscardHandler))
+	preparer, err := newPreparer(engine, settings, slog.New(slog.DiscardHandler))
+	if err != nil {
+		return nil, err
+	}
 	p, err := preparer.Prepare(ctx, task, hardening)
 	if err != nil {
 		return nil, prepareStatus(err)

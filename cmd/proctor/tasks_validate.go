@@ -16,7 +16,6 @@ import (
 	"golang.org/x/term"
 
 	"proctor/internal/config"
-	"proctor/internal/lab"
 	"proctor/tasks"
 	"proctor/tasks/grading"
 )
@@ -96,7 +95,10 @@ func validate(ctx context.Context, settings config.Config, v grading.Validator, 
 		return nil, err
 	}
 	defer func() { _ = engine.Close() }()
-	preparer := lab.NewPreparer(engine, settings.Data, log)
+	preparer, err := newPreparer(engine, settings, log)
+	if err != nil {
+		return nil, err
+	}
 	v.Engine, v.Prepare, v.Logger = engine, preparer.Prepare, log
 	found, err := v.Validate(ctx, list)
 	if err != nil {

@@ -111,7 +111,11 @@ func (s *server) join(ctx context.Context, taskList []*tasks.Task, packs *rules.
 	if err != nil {
 		return infra(err)
 	}
-	bench := lab.New(lab.Options{Engine: s.engine, Data: s.cfg.Data, Log: s.log})
+	carrier, err := openEgress(s.cfg, registry, s.log)
+	if err != nil {
+		return err
+	}
+	bench := lab.New(lab.Options{Engine: s.engine, Data: s.cfg.Data, Egress: carrier, Log: s.log})
 	var room rollouts.Lab = bench
 	if tw.lab != nil {
 		room = tw.lab(bench)
@@ -134,7 +138,7 @@ func (s *server) join(ctx context.Context, taskList []*tasks.Task, packs *rules.
 	s.manager, err = rollouts.Open(ctx, rollouts.Options{
 		Records: kept,
 		Store:   s.store, Engine: makes, Lab: room, Tasks: taskList,
-		Witness: watch, Secrets: lab.Secrets,
+		Witness: watch, Secrets: lab.Secrets, Egress: carrier,
 		Inline: func(raw json.RawMessage) (*tasks.Task, error) { return tasks.ParseInline(raw) },
 		Rules:  s.packs.current, Judge: decider, Policy: policyOf(s.cfg),
 		MaxRollouts: s.cfg.MaxRollouts, Lease: s.cfg.Lease, Log: s.log, Observer: observer,

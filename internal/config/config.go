@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/netip"
+	"net/url"
 	"os"
 	"reflect"
 	"regexp"
@@ -46,6 +48,18 @@ type Config struct {
 	Answers string `yaml:"answers" json:"answers" env:"PROCTOR_ANSWERS"` // of blocked calls: decoy, explicit
 	Witness string `yaml:"witness" json:"witness" env:"PROCTOR_WITNESS"` // of protected files: observe, deny, off
 	Judge   Judge  `yaml:"judge" json:"judge"`
+
+	// PackageIndex is the index that tasks with a package_index are shown a part of, as pip's --index-url takes
+	// it; "" is none.
+	PackageIndex string `yaml:"package_index" json:"package_index" env:"PROCTOR_PACKAGE_INDEX"`
+	Egress       Egress `yaml:"egress" json:"egress"`
+}
+
+// Egress bounds what tasks' allowlists reach.
+type Egress struct {
+	// Private are ranges that may be reached though they are not public: one's own mirrors. Comma-separated.
+	Private string `yaml:"private" json:"private" env:"PROCTOR_EGRESS_PRIVATE"`
+	MaxMB   int    `yaml:"max_mb" json:"max_mb" env:"PROCTOR_EGRESS_MAX_MB"` // both ways, of one rollout; 0 is the default, 4096
 }
 
 // Judge is how cases are judged. Without a URL the built-in heuristic decides.
@@ -199,8 +213,39 @@ func (c Config) Check() error {
 	if c.PoolMax < 0 || c.PoolMax > 4096 {
 		return fmt.Errorf("pool_max is %d; it must be 0 (no pool) to 4096", c.PoolMax)
 	}
+	if _, err := c.Egress.Ranges(); err != nil {
+		return err
+	}
+	if c.Egress.MaxMB < 0 {
+		return fmt.Errorf("egress.max_mb is %d; it must be 0 (the default) or more", c.Egress.MaxMB)
+	}
 	if c.Lease < time.Second {
 		return fmt.Errorf("lease is %v; it must be at least 1s", c.Lease)
 	}
 	return nil
+}
+
+// Ranges gives the private ranges.
+func (e Egress) Ranges() ([]netip.Prefix, error) {
+	var all []netip.Prefix
+	for text := range strings.SplitSeq(e.Private, ",") {
+		if text = strings.TrimSpace(text); text == "" {
+			continue
+		}
+		p, err := netip.ParsePrefix(text)
+		if err != nil {
+			return nil, fmt.Errorf("egress.private holds %q; it must be ranges such as 10.1.0.0/16, joined by commas", text)
+		}
+		all = append(all, p.Masked())
+	}
+	return all, nil
+}
+
+// Shown gives the settings as they may be printed: without the user of an address.
+func (c Config) Shown() Config {
+	if u, err := url.Parse(c.PackageIndex); err == nil && u.User != nil {
+		u.User = nil
+		c.PackageIndex = u.String()
+	}
+	return c
 }

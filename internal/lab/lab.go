@@ -22,7 +22,8 @@ import (
 // Options are what a Lab is made from.
 type Options struct {
 	Engine sandbox.Engine
-	Data   string // the data folder, with the host's state of prepared images
+	Data   string       // the data folder, with the host's state of prepared images
+	Egress tasks.Egress // carries the connections of setup: allowlist; nil refuses it
 	Log    *slog.Logger
 }
 
@@ -35,13 +36,13 @@ type Lab struct {
 
 // New makes a Lab.
 func New(o Options) *Lab {
-	return &Lab{engine: o.Engine, log: o.Log, preparer: NewPreparer(o.Engine, o.Data, o.Log)}
+	return &Lab{engine: o.Engine, log: o.Log, preparer: NewPreparer(o.Engine, o.Data, o.Egress, o.Log)}
 }
 
 // NewPreparer gives the Preparer of a data folder, which every command on that folder shares the
 // images of. Build and setup lines get this host's proxy, certificates and index settings.
-func NewPreparer(engine sandbox.Engine, data string, log *slog.Logger) *tasks.Preparer {
-	return &tasks.Preparer{Engine: engine, Dir: filepath.Join(data, "images"), Logger: log, Build: tasks.HostAccess(os.Getenv)}
+func NewPreparer(engine sandbox.Engine, data string, carrier tasks.Egress, log *slog.Logger) *tasks.Preparer {
+	return &tasks.Preparer{Engine: engine, Egress: carrier, Dir: filepath.Join(data, "images"), Logger: log, Build: tasks.HostAccess(os.Getenv)}
 }
 
 // kept is what a rollout keeps of its prepared image.
