@@ -51,7 +51,10 @@ var terminalTests = []test{
 		b.screen(h, ">>>")
 		b.types(h, "6 * 7\n")
 		b.screen(h, "42")
-		b.types(h, "while True: pass", "enter", "enter")
+		b.types(h, "print('for' 'ever')\nwhile True: pass", "enter")
+		b.screen(h, "...")
+		b.types(h, "", "enter")
+		time.Sleep(200 * time.Millisecond) // a key pressed while the console turns to its program is lost, as anywhere
 		b.types(h, "", "ctrl-c")
 		b.screen(h, "KeyboardInterrupt")
 		b.types(h, "exit(3)", "enter")
@@ -85,13 +88,18 @@ var terminalTests = []test{
 		other := b.another(sandbox.Spec{Image: b.lab.NonRoot})
 		h := other.terminal("PS1='$ ' exec bash --norc -i", 0, 0)
 		other.screen(h, "$")
-		other.types(h, "stat -c %U $(tty); MARK="+mark+" sleep 300", "enter")
+		other.types(h, "stat -c %U $(tty); sleep 31415", "enter")
 		other.screen(h, "www-data")
 		other.types(h, "", "ctrl-z")
 		other.screen(h, "Stopped")
-		other.waitFor(mark, true)
+		sleeping := func() string { out, _ := other.exec("sh", "-c", "cat /proc/[0-9]*/cmdline | tr '\\0' ' '"); return out }
+		if !strings.Contains(sleeping(), "sleep 31415") {
+			b.t.Error("the stopped job is gone")
+		}
 		other.do(sandbox.Call{Op: sandbox.OpKill, Handle: h})
-		other.waitFor(mark, false)
+		if left := sleeping(); strings.Contains(left, "sleep 31415") {
+			b.t.Errorf("left after the kill: %s", left)
+		}
 		other.alive()
 	}},
 	{name: "a terminal outlives a detachment, screen and all", run: func(b *box) {
