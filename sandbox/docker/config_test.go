@@ -1,7 +1,6 @@
 package docker
 
 import (
-	"encoding/json"
 	"errors"
 	"slices"
 	"strings"
@@ -9,10 +8,8 @@ import (
 
 	"github.com/docker/docker/api/types/container"
 	"github.com/docker/docker/api/types/system"
-	specs "github.com/opencontainers/runtime-spec/specs-go"
 
 	"proctor/sandbox"
-	"proctor/sandbox/box/agent"
 	"proctor/sandbox/confine"
 )
 

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -248,6 +249,11 @@ func TestSweepTakesOnlyOrphans(t *testing.T) {
 		t.Errorf("orphan there: %v, a live one there: %v", exists(orphan), exists(s.folder))
 	}
 	shell(t, s, "true")
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
 }
 
 func TestMissingImageIsToldQuickly(t *testing.T) {
