@@ -45,7 +45,7 @@ type test struct {
 // Run runs the suite. Each test has a sandbox of its own, four at a time.
 func Run(t *testing.T, lab Lab) {
 	var all []test
-	for _, group := range [][]test{shellTests, outputTests, timeoutTests, repeatTests, limitTests, confinementTests, fileTests, lifeTests, imageTests, terminalTests} {
+	for _, group := range [][]test{shellTests, outputTests, timeoutTests, repeatTests, limitTests, confinementTests, fileTests, lifeTests, imageTests, terminalTests, egressTests} {
 		all = append(all, group...)
 	}
 	turns := make(chan struct{}, 4)
