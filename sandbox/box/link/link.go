@@ -48,6 +48,8 @@ type Link struct {
 	conn   Conn  // nil while none is up
 	dead   error // *sandbox.DeadError once the sandbox is known to be gone
 	closed bool  // by Close: what dies now dies by our own doing
+
+	relaying *box.Relaying // nil while the sandbox reaches nothing
 }
 
 // Options make a Link.
@@ -100,12 +102,14 @@ func (l *Link) died(found *sandbox.DeadError) error {
 	if l.dead == nil {
 		l.dead = found
 		_ = l.hangUpLocked() // nobody is at the other end
+		go l.endRelay()
 	}
 	return l.dead
 }
 
 // Detach lets go; the sandbox lives on.
 func (l *Link) Detach() error {
+	l.endRelay()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.hangUpLocked()
@@ -113,6 +117,7 @@ func (l *Link) Detach() error {
 
 // End lets go for good: the engine is about to remove the sandbox.
 func (l *Link) End() error {
+	l.endRelay()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.closed = true
