@@ -97,7 +97,10 @@ type Spec struct {
 	Hostname string // "" for a neutral random one
 	Limits   Limits
 	Network  Network
-	Labels   map[string]string // further labels on the host's side
+	// ReadOnlyRoot lets nothing write to the image's files: only /tmp, /var/tmp, /run and /dev/shm, in memory. The
+	// workdir must be one of these or be there. Push writes to none of them.
+	ReadOnlyRoot bool
+	Labels       map[string]string // further labels on the host's side
 }
 
 // Network is what a sandbox can reach. The zero value is none at all but loopback.

@@ -46,3 +46,7 @@ const (
 	// ShmBytes is the size of a private /dev/shm, inside the memory limit.
 	ShmBytes = 64 << 20
 )
+
+// WritableDirs are the folders that a sandbox with a read-only root (sandbox.Spec.ReadOnlyRoot) can write to, each a
+// tmpfs of its own within the memory limit. A copy each time.
+func WritableDirs() []string { return []string{"/run", "/tmp", "/var/tmp"} }

@@ -99,27 +99,41 @@ func (r *RunRoot) lock() (unlock func(), err error) {
 	return func() { _ = parent.Close() }, nil // closing unlocks
 }
 
-// NewFolder makes a run folder for one sandbox. While there is one, the root stays.
+// NewFolder makes a run folder for one sandbox, root's. While there is one, the root stays.
 func (r *RunRoot) NewFolder() (string, error) {
+	folder := r.Reserve()
+	return folder, r.Make(folder, 0)
+}
+
+// Reserve gives the path of a run folder that is not there yet, for who writes it down before it is made.
+func (r *RunRoot) Reserve() string { return filepath.Join(r.path, RandomHex(6)) }
+
+// Make makes a reserved run folder, which belongs to owner, a user of the host.
+func (r *RunRoot) Make(folder string, owner int) error {
 	unlock, err := r.lock()
 	if err != nil {
-		return "", err
+		return err
 	}
 	defer unlock()
 	if err := r.Open(); err != nil {
-		return "", err
+		return err
 	}
-	folder := filepath.Join(r.path, RandomHex(6))
 	if err := os.Mkdir(folder, 0o700); err != nil {
-		return "", fmt.Errorf("make a run folder: %w", err)
+		return fmt.Errorf("make a run folder: %w", err)
 	}
 	if r.mounts {
 		flags := uintptr(unix.MS_NOSUID | unix.MS_NODEV | unix.MS_NOEXEC)
 		if err := unix.Mount("tmpfs", folder, "tmpfs", flags, folderOptions); err != nil {
-			return "", errors.Join(fmt.Errorf("mount a run folder: %w", err), os.Remove(folder))
+			return errors.Join(fmt.Errorf("mount a run folder: %w", err), os.Remove(folder))
 		}
 	}
-	return folder, nil
+	if owner == 0 {
+		return nil
+	}
+	if err := os.Chown(folder, owner, owner); err != nil {
+		return errors.Join(fmt.Errorf("give a run folder away: %w", err), r.Drop(folder))
+	}
+	return nil
 }
 
 // Drop removes a run folder and all in it; one that is not there, or is not under the root, is left.

@@ -86,6 +86,12 @@ func (e *Engine) hostConfig(spec sandbox.Spec, limits sandbox.Limits, binary, fo
 			{Type: mount.TypeBind, Source: folder, Target: confine.FolderInside},
 		},
 	}
+	if spec.ReadOnlyRoot {
+		host.ReadonlyRootfs, host.Tmpfs = true, map[string]string{}
+		for _, dir := range confine.WritableDirs() {
+			host.Tmpfs[dir] = fmt.Sprintf("rw,exec,nosuid,nodev,mode=1777,size=%dm", limits.DiskMB)
+		}
+	}
 	if quota {
 		host.StorageOpt = map[string]string{"size": strconv.FormatInt(limits.DiskMB, 10) + "M"}
 	}

@@ -119,6 +119,21 @@ func (s *Store) dropRefs() error {
 	return errors.Join(errs...)
 }
 
+// Tidy removes work that a crash left, unless somebody is at work just now.
+func (s *Store) Tidy() error {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Millisecond)
+	defer cancel()
+	release, err := s.lock(ctx, "lock", unix.LOCK_EX)
+	if errors.Is(err, context.DeadlineExceeded) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer release()
+	return s.dropWork()
+}
+
 // dropWork removes work that nobody is at: the store is ours alone.
 func (s *Store) dropWork() error {
 	entries, err := os.ReadDir(filepath.Join(s.path, "t"))

@@ -263,9 +263,13 @@ type fakeDaemon struct {
 	id    string
 	err   error
 	saves int
+
+	config *v1.ConfigFile
 }
 
-func (d *fakeDaemon) ImageID(context.Context, string) (string, error) { return d.id, d.err }
+func (d *fakeDaemon) Inspect(context.Context, string) (string, *v1.ConfigFile, error) {
+	return d.id, d.config, d.err
+}
 func (d *fakeDaemon) Save(context.Context, string) (io.ReadCloser, error) {
 	d.saves++
 	return os.Open(d.path)
@@ -274,7 +278,8 @@ func (d *fakeDaemon) Save(context.Context, string) (io.ReadCloser, error) {
 func TestDaemonsImagesAreExportedOnce(t *testing.T) {
 	img := twoLayers(t)
 	id, _ := img.ConfigName()
-	daemon := &fakeDaemon{t: t, path: saved(t, img), id: id.String()}
+	config, _ := img.ConfigFile()
+	daemon := &fakeDaemon{t: t, path: saved(t, img), id: id.String(), config: config}
 	s := newStore(t)
 	var group sync.WaitGroup
 	for range 6 { // each as a process of its own
@@ -291,6 +296,14 @@ func TestDaemonsImagesAreExportedOnce(t *testing.T) {
 	group.Wait()
 	if daemon.saves != 1 {
 		t.Errorf("exported %d times", daemon.saves)
+	}
+	derived := config.DeepCopy() // as by `docker commit`: needs no export
+	derived.Config.User = "other"
+	empty, _ := v1.NewHash(emptyLayer)
+	derived.RootFS.DiffIDs = append(derived.RootFS.DiffIDs, empty)
+	daemon.id, daemon.config = "sha256:"+strings.Repeat("d", 64), derived
+	if r, err := s.Resolve(context.Background(), "derived", Sources{Daemon: daemon}); err != nil || r.User != "other" || len(r.Layers) != 3 || daemon.saves != 1 {
+		t.Errorf("%+v %v, exported %d times", r, err, daemon.saves)
 	}
 	daemon.err = errNoDaemon // what is known stays known without it
 	if r, err := s.Resolve(context.Background(), "name:tag", Sources{Daemon: daemon, NoRegistry: true}); err != nil || r.Digest != id.String() {

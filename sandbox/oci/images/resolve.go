@@ -24,9 +24,9 @@ import (
 
 // Daemon is what the store needs of a Docker daemon; *client.Client, wrapped by DockerDaemon, is one.
 type Daemon interface {
-	// ImageID gives the id of the image that ref names; sandbox.ErrNoImage where there is none, another error where
-	// the daemon does not answer.
-	ImageID(ctx context.Context, ref string) (string, error)
+	// Inspect gives the configuration of the image that ref names, and its id; sandbox.ErrNoImage where there is none,
+	// another error where the daemon does not answer.
+	Inspect(ctx context.Context, ref string) (id string, config *v1.ConfigFile, err error)
 	// Save gives an image, by id, as an archive of `docker save`.
 	Save(ctx context.Context, id string) (io.ReadCloser, error)
 }
@@ -96,7 +96,7 @@ func (s *Store) fromDaemon(ctx context.Context, ref string, daemon Daemon) (Reco
 	if daemon == nil {
 		return Record{}, errNoDaemon
 	}
-	id, err := daemon.ImageID(ctx, ref)
+	id, config, err := daemon.Inspect(ctx, ref)
 	if ctx.Err() != nil {
 		return Record{}, ctx.Err()
 	}
@@ -106,12 +106,13 @@ func (s *Store) fromDaemon(ctx context.Context, ref string, daemon Daemon) (Reco
 	if r, err := s.Lookup(id); err == nil {
 		return r, s.remember(ref, id)
 	}
-	release, err := s.lock(ctx, "t/"+key(id)+".lock", unix.LOCK_EX) // one export at a time
+	// One export at a time; of a store's layers, those that another image brought need none.
+	release, err := s.lock(ctx, "t/"+key(id)+".lock", unix.LOCK_EX)
 	if err != nil {
 		return Record{}, err
 	}
 	defer release()
-	if r, err := s.Lookup(id); err == nil {
+	if r, err := s.assemble(ctx, id, config, ref); err == nil {
 		return r, s.remember(ref, id)
 	}
 	archive, err := s.export(ctx, id, daemon)
@@ -190,15 +191,26 @@ func DockerDaemon(cli *client.Client) Daemon { return dockerDaemon{cli} }
 
 type dockerDaemon struct{ cli *client.Client }
 
-func (d dockerDaemon) ImageID(ctx context.Context, ref string) (string, error) {
+func (d dockerDaemon) Inspect(ctx context.Context, ref string) (string, *v1.ConfigFile, error) {
 	got, err := d.cli.ImageInspect(ctx, ref)
 	switch {
 	case errdefs.IsNotFound(err), errdefs.IsInvalidArgument(err):
-		return "", fmt.Errorf("%w: the Docker daemon has no %s", sandbox.ErrNoImage, ref)
+		return "", nil, fmt.Errorf("%w: the Docker daemon has no %s", sandbox.ErrNoImage, ref)
 	case err != nil:
-		return "", fmt.Errorf("%w: %w", errNoDaemon, err)
+		return "", nil, fmt.Errorf("%w: %w", errNoDaemon, err)
 	}
-	return got.ID, nil
+	config := &v1.ConfigFile{OS: got.Os, Architecture: got.Architecture}
+	if got.Config != nil {
+		config.Config = v1.Config{User: got.Config.User, Env: got.Config.Env, Entrypoint: got.Config.Entrypoint, Cmd: got.Config.Cmd}
+	}
+	for _, text := range got.RootFS.Layers {
+		id, err := v1.NewHash(text)
+		if err != nil {
+			return "", nil, fmt.Errorf("%s: %w", ref, bad("its layers", err))
+		}
+		config.RootFS.DiffIDs = append(config.RootFS.DiffIDs, id)
+	}
+	return got.ID, config, nil
 }
 
 func (d dockerDaemon) Save(ctx context.Context, id string) (io.ReadCloser, error) {

@@ -52,10 +52,13 @@ type layerNote struct {
 	Boot string `json:"boot,omitempty"`
 }
 
+// Empty is an empty folder of the store's, relative to it, for images without a layer.
+const Empty = "e"
+
 // Open opens the store at path, made if it is not there. shift is added to all owners of files, for sandboxes in
 // user namespaces; a store has one shift for good.
 func Open(path string, shift int) (*Store, error) {
-	for _, sub := range []string{"l", "m", "i", "r", "t"} {
+	for _, sub := range []string{"l", "m", "i", "r", "t", Empty} {
 		if err := os.MkdirAll(filepath.Join(path, sub), 0o711); err != nil {
 			return nil, fmt.Errorf("open the image store: %w", err)
 		}

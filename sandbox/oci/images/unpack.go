@@ -11,9 +11,12 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"time"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/static"
+	"github.com/google/go-containerregistry/pkg/v1/types"
 	"golang.org/x/sys/unix"
 
 	"proctor/sandbox"
@@ -46,28 +49,54 @@ func (s *Store) add(ctx context.Context, img v1.Image, ref string) (Record, erro
 	if len(layers) != len(config.RootFS.DiffIDs) {
 		return Record{}, bad("", fmt.Errorf("%d layers, and a configuration that speaks of %d", len(layers), len(config.RootFS.DiffIDs)))
 	}
-	if len(layers) > maxLayers {
-		return Record{}, bad("", fmt.Errorf("%d layers, at most %d can be mounted: squash it", len(layers), maxLayers))
+	if n := len(layers); n > maxLayers { // before they are unpacked
+		return Record{}, bad("", fmt.Errorf("%d layers, at most %d can be mounted: squash it", n, maxLayers))
 	}
-	r := Record{Digest: digest.String(), User: config.Config.User, Env: config.Config.Env, Entrypoint: config.Config.Entrypoint,
-		Cmd: config.Config.Cmd, Created: time.Now(), Ref: ref}
 	made := false
 	for i, layer := range layers {
 		id := config.RootFS.DiffIDs[i].String()
-		note, there := s.layer(id)
-		if !there {
-			if note, err = s.unpackOnce(ctx, id, layer); err != nil {
-				return Record{}, err
-			}
-			made = true
+		if _, there := s.layer(id); there {
+			continue
 		}
-		r.Layers = append(r.Layers, id)
-		r.Size += note.Size
+		if _, err = s.unpackOnce(ctx, id, layer); err != nil {
+			return Record{}, err
+		}
+		made = true
 	}
 	if made {
 		s.sync()
 	}
-	return r, s.write("i/"+digest.Hex, r)
+	return s.assemble(ctx, digest.String(), config, ref)
+}
+
+// emptyLayer is the id of the layer that `docker commit` makes of nothing: a tar stream of two blocks of zeros.
+const emptyLayer = "sha256:5f70bf18a086007016e948b04aed3b82103a36bea41755b6cddfaf10ace3c6ef"
+
+// assemble records an image whose layers are all there. The caller holds the store.
+func (s *Store) assemble(ctx context.Context, digest string, config *v1.ConfigFile, ref string) (Record, error) {
+	if err := fits(config); err != nil {
+		return Record{}, err
+	}
+	if n := len(config.RootFS.DiffIDs); n > maxLayers {
+		return Record{}, bad("", fmt.Errorf("%d layers, at most %d can be mounted: squash it", n, maxLayers))
+	}
+	r := Record{Digest: digest, User: config.Config.User, Env: config.Config.Env, Entrypoint: config.Config.Entrypoint,
+		Cmd: config.Config.Cmd, Created: time.Now().UTC(), Ref: ref}
+	for _, diff := range config.RootFS.DiffIDs {
+		note, there := s.layer(diff.String())
+		if !there && diff.String() == emptyLayer {
+			empty := static.NewLayer(make([]byte, 1024), types.OCIUncompressedLayer)
+			var err error
+			note, err = s.unpackOnce(ctx, emptyLayer, empty)
+			there = err == nil
+		}
+		if !there {
+			return Record{}, fmt.Errorf("%w: %s lacks its layer %s", sandbox.ErrNoImage, digest, diff)
+		}
+		r.Layers = append(r.Layers, note.ID)
+		r.Size += note.Size
+	}
+	return r, s.write("i/"+strings.TrimPrefix(digest, "sha256:"), r)
 }
 
 // bad says that the image is at fault.
