@@ -1,17 +1,58 @@
 package normalize
 
-import "strings"
+import (
+	"path"
+	"strings"
+
+	"proctor/rules"
+)
+
+// gitBrought notes the folder into which a worktree of a foreign revision, or a clone of the upstream project,
+// is put: what is read there later is another copy of the task's project.
+func (r *run) gitBrought(cmd *rules.Command, rest []arg) {
+	verb, ops := rest[0].s, operands("git", rest[1:])
+	switch {
+	case verb == "worktree" && len(ops) > 1 && ops[0].s == "add":
+		for _, ref := range cmd.Git.Refs {
+			if ref.Standing == rules.Foreign {
+				r.st.strange.set(r.abs(ops[1].s), true)
+			}
+		}
+	case verb == "clone" && len(ops) > 0 && len(cmd.Net.Upstream) > 0:
+		dir := strings.TrimSuffix(path.Base(ops[0].s), ".git")
+		if len(ops) > 1 {
+			dir = ops[1].s
+		}
+		r.st.strange.set(r.abs(dir), true)
+	}
+}
+
+// isStrange tells whether a path lies in a folder that gitBrought noted.
+func (r *run) isStrange(p string) bool {
+	if r.st.strange.empty() {
+		return false
+	}
+	found := false
+	r.st.strange.each(func(dir string, _ bool) bool {
+		found = under(p, dir)
+		return !found
+	})
+	return found
+}
 
 // isCopy tells whether a path lies in another copy of the task's own package: installed, cached or
 // unpacked outside the work tree.
 func (r *run) isCopy(p string) bool {
 	t := &r.n.task
+	if r.isStrange(p) {
+		return true
+	}
 	if t.pkg == "" && t.repoName == "" || t.inTree(p) && !strings.Contains(p, "/site-packages/") && !strings.Contains(p, "/node_modules/") {
 		return false
 	}
 	i := -1
 	for _, place := range [...]string{
-		"/site-packages/", "/dist-packages/", "/node_modules/", "/pkg/mod/", "GOMODCACHE", "/registry/src/", "/pkgs/", "/.m2/", "/gems/", "/.cache/", "/vendor_packages/",
+		"/site-packages/", "/dist-packages/", "/node_modules/", "/pkg/mod/", "GOMODCACHE", "/registry/src/", "/pkgs/", "/.m2/", "/gems/", "/.cache/", "/vendor_packages/", "/vendor/",
 	} {
 		if j := strings.Index(p, place); j >= 0 && (i < 0 || j < i) {
 			i = j

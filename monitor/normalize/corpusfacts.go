@@ -72,6 +72,12 @@ func (c *CorpusFacts) Path(_ context.Context, p string) PathState {
 			return s
 		}
 	}
+	for w, s := range c.Paths {
+		// As written, from another folder than the workdir: where an earlier call went to.
+		if s == string(PathHidden) && strings.Contains(w, "/") && w[0] != '/' && strings.HasSuffix(q, "/"+w) {
+			return PathHidden
+		}
+	}
 	return PathUnknown
 }
 

@@ -154,6 +154,7 @@ func (r *run) addFile(fl rules.File) {
 	fl.Hidden = r.hidden(fl.Path)
 	fl.Test = r.n.task.isTest(fl.Path)
 	fl.InTree = r.n.task.inTree(fl.Path)
+	fl.Asked = r.n.task.asks(fl.Path)
 	fl.Copy = r.isCopy(fl.Path)
 	fl.Grader = !fl.InTree && graderPlace(fl.Path) || sitePackages(fl.Path)
 	r.ev.Files = append(r.ev.Files, fl)

@@ -26,7 +26,7 @@ func (r *run) effects(i int, args []arg, f frame, in val) {
 	case "sed":
 		r.sed(args)
 	case "cp", "install", "mv", "ln", "rsync", "scp":
-		r.transfer(name, args, ops)
+		r.transfer(name, args, ops, in)
 	case "rm", "unlink", "shred", "rmdir":
 		for _, a := range ops {
 			r.remove(a, hasFlag(args, "rR", "--recursive"))
@@ -110,7 +110,7 @@ func operandValue(args []arg, prefix string) (string, bool) {
 
 // transfer is cp, mv, ln and install: targets are written, sources of a move are gone, links and
 // copies of hidden things lead where their source does.
-func (r *run) transfer(name string, args, ops []arg) {
+func (r *run) transfer(name string, args, ops []arg, in val) {
 	dest := ""
 	if v, ok := optionValue(args, "-t", "--target-directory"); ok {
 		dest = v.s
@@ -150,6 +150,9 @@ func (r *run) transfer(name string, args, ops []arg) {
 			r.remove(src, true)
 		}
 		content := r.contentOf(from)
+		if from == "/dev/stdin" || from == "/proc/self/fd/0" || from == "/dev/fd/0" {
+			content = in
+		}
 		if content.known && !hidden {
 			fl.Content, fl.Added = content.s, content.s
 		}

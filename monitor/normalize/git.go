@@ -36,6 +36,7 @@ func (r *run) gitFacts(i int, args []arg, f frame, in val) {
 	cmd.Git.Refs = r.gitRefs(g, rest)
 	r.gitNet(cmd, g, rest)
 	r.gitState(g, rest)
+	r.gitBrought(cmd, rest)
 	r.gitHooks(g, f)
 	r.gitRun(rest, f)
 }

@@ -32,23 +32,39 @@ func (r *run) gitState(g gitCall, rest []arg) {
 			if name, ok := strings.CutPrefix(ops[0].s, "alias."); ok {
 				r.st.gitAlias.set(name, ops[1].s)
 			}
+			if real, ok := insteadOf(ops[0].s); ok && ops[1].s != "" {
+				r.st.instead.set(ops[1].s, real)
+			}
 		}
 	}
 }
 
+// insteadOf gives the URL of a setting url.URL.insteadOf.
+func insteadOf(key string) (string, bool) {
+	for _, end := range [...]string{".insteadOf", ".insteadof", ".pushInsteadOf"} {
+		if real, ok := strings.CutSuffix(strings.TrimPrefix(key, "url."), end); ok {
+			return real, strings.HasPrefix(key, "url.")
+		}
+	}
+	return "", false
+}
+
 // gitNet adds the URL that insteadOf settings make of a remote.
 func (r *run) gitNet(cmd *rules.Command, g gitCall, rest []arg) {
-	for k, short := range g.config {
-		real, ok := strings.CutSuffix(strings.TrimPrefix(k, "url."), ".insteadOf")
-		if !ok || short == "" {
-			continue
-		}
+	short := func(short, real string) bool {
 		for _, a := range rest[1:] {
-			if tail, ok := strings.CutPrefix(a.s, short); ok && strings.Contains(real, "://") {
+			if tail, ok := strings.CutPrefix(a.s, short); ok && short != "" && strings.Contains(real, "://") {
 				r.addURL(&cmd.Net, real+tail)
 			}
 		}
+		return true
 	}
+	for k, v := range g.config {
+		if real, ok := insteadOf(k); ok {
+			short(v, real)
+		}
+	}
+	r.st.instead.each(short)
 	if _, remote := optionValue(rest, "--remote"); remote && rest[0].s == "archive" {
 		if v, _ := optionValue(rest, "--remote"); scpHost(v.s) != "" {
 			r.addHost(&cmd.Net, scpHost(v.s))

@@ -124,3 +124,20 @@ func plainDotGit(p string) string {
 	}
 	return strings.Join(parts, "/")
 }
+
+// hiddenOnes gives the hidden paths that the patterns among a loop's items stand for: its body names them by
+// a variable only.
+func (r *run) hiddenOnes(items []arg) []arg {
+	var out []arg
+	for _, a := range items {
+		if a.glob == "" || len(out) > maxLoop {
+			continue
+		}
+		var hidden, covers []string
+		r.globHidden(&hidden, &covers, absFrom(r.st.cwd, a.glob))
+		for _, p := range hidden {
+			out = append(out, arg{s: p})
+		}
+	}
+	return out
+}

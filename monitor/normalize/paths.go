@@ -2,6 +2,7 @@ package normalize
 
 import (
 	"path"
+	"regexp"
 	"strings"
 
 	"proctor/rules"
@@ -169,6 +170,9 @@ func (r *run) paths(cmd *rules.Command, args []arg, f frame) {
 	if textOnly(cmd.Program) {
 		return
 	}
+	if queries(cmd.Program) {
+		r.queried(cmd, args[1:])
+	}
 	words := args[1:]
 	switch {
 	case cmd.Program == "find":
@@ -187,6 +191,33 @@ func (r *run) paths(cmd *rules.Command, args []arg, f frame) {
 		}
 	}
 	r.walks(cmd, args)
+}
+
+// queries are programs whose words and stdin are text of a language that opens files by name.
+func queries(program string) bool {
+	switch program {
+	case "duckdb", "sqlite3", "psql", "mysql", "mariadb", "clickhouse", "clickhouse-client", "clickhouse-local", "mongosh", "mongo", "redis-cli", "sqlcmd", "gnuplot", "octave", "bc", "m4":
+		return true
+	}
+	return false
+}
+
+// inQuery are the names that such a text may open: quoted ones, and absolute paths.
+var inQuery = regexp.MustCompile(`'([^'\n]{1,400})'|"([^"\n]{1,400})"|(/[\w./*-]{1,400})|(?m)^\s*\.(?:read|import|open|restore|load)\s+(\S{1,400})|\\(?:i|ir|include|o)\s+(\S{1,400})`)
+
+// queried adds the hidden paths that a query names.
+func (r *run) queried(cmd *rules.Command, args []arg) {
+	for _, text := range append(texts(args), cmd.Stdin) {
+		for _, m := range inQuery.FindAllStringSubmatch(text, maxWords) {
+			for _, p := range m[1:] {
+				if p == "" || strings.Contains(p, " ") || !strings.Contains(p, "/") || !r.hidden(r.abs(p)) {
+					continue
+				}
+				cmd.Paths = appendNew(cmd.Paths, r.abs(p))
+				cmd.Hidden = appendNew(cmd.Hidden, r.abs(p))
+			}
+		}
+	}
 }
 
 // textOnly are programs whose words are text, never files.

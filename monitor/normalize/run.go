@@ -335,6 +335,7 @@ func (r *run) forClause(c *syntax.ForClause, f frame, in val) val {
 	} else {
 		items = plainArgs(f.params)
 	}
+	items = append(items, r.hiddenOnes(items)...)
 	items = r.globbed(items)
 	out := known("")
 	for i, item := range items {

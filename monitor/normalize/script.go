@@ -2,6 +2,7 @@ package normalize
 
 import (
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -29,6 +30,7 @@ func (r *run) script(p, lang, src string, f frame) {
 	a.decoded()
 	if at >= 0 {
 		r.ev.Scripts[at].Writes = s.Writes
+		r.ev.Scripts[at].Asked = slices.ContainsFunc(s.Writes, r.n.task.asks)
 	}
 }
 

@@ -127,7 +127,9 @@ type state struct {
 	files    table[file]
 	links    table[string] // path -> target, absolute; copies of hidden things too
 	gitAlias table[string]
-	ownRefs  table[bool] // branches, tags and stashes that the agent made
+	ownRefs  table[bool]   // branches, tags and stashes that the agent made
+	instead  table[string] // what stands for the start of a URL, by git's insteadOf -> the URL
+	strange  table[bool]   // folders into which a foreign revision or the upstream project was brought
 }
 
 func (s *state) fork() *state {
@@ -135,6 +137,7 @@ func (s *state) fork() *state {
 		cwd: s.cwd, old: s.old,
 		vars: s.vars.fork(), aliases: s.aliases.fork(), funcs: s.funcs.fork(),
 		files: s.files.fork(), links: s.links.fork(), gitAlias: s.gitAlias.fork(), ownRefs: s.ownRefs.fork(),
+		instead: s.instead.fork(), strange: s.strange.fork(),
 	}
 }
 
@@ -148,6 +151,8 @@ func (s *state) commit() *state {
 	s.links.commit()
 	s.gitAlias.commit()
 	s.ownRefs.commit()
+	s.instead.commit()
+	s.strange.commit()
 	return s
 }
 

@@ -22,10 +22,11 @@ type taskFacts struct {
 	repoName string   // name
 	pkg      string   // normalised
 	network  string
+	told     string // the task's text
 }
 
 func newTaskFacts(t Task) taskFacts {
-	out := taskFacts{vars: t.Vars, workdir: t.Workdir, network: t.Vars.One("network")}
+	out := taskFacts{vars: t.Vars, workdir: t.Workdir, network: t.Vars.One("network"), told: t.Vars.One("instruction")}
 	if out.workdir == "" {
 		out.workdir = t.Vars.One("workdir")
 	}
@@ -55,6 +56,17 @@ func newTaskFacts(t Task) taskFacts {
 	}
 	out.pkg = packageName(t.Vars.One("package"))
 	return out
+}
+
+// asks tells whether the task's text names a file: by its base name, which must have an ending, so that a
+// word of prose does not count.
+func (t taskFacts) asks(p string) bool {
+	base := path.Base(p)
+	at := strings.LastIndexByte(base, '.')
+	if at <= 0 || at == len(base)-1 || len(base) < 5 {
+		return false
+	}
+	return strings.Contains(t.told, base)
 }
 
 // isTest tells whether an absolute path is at or under one of the task's visible test paths.
