@@ -1,7 +1,9 @@
 package docker
 
 import (
+	"bytes"
 	"context"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -109,54 +111,41 @@ func newOwner(t *testing.T, cli *client.Client) string {
 	return owner
 }
 
-// derived makes an image of the base with Dockerfile lines, or of a tree that a shell script in a container of
-// the base prints as a tar stream; it goes at the test's end.
-func derived(t *testing.T, cli *client.Client, owner, name, script string, changes ...string) string {
+// derived makes an image of the base with Dockerfile lines; it goes at the test's end.
+func derived(t *testing.T, cli *client.Client, owner, name string, changes ...string) string {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	ref := "proctor-test/" + name + ":" + owner
-	made, err := cli.ContainerCreate(ctx, &container.Config{Image: baseImage, Entrypoint: []string{"sh", "-c", script}},
-		&container.HostConfig{NetworkMode: "none"}, nil, nil, "")
+	made, err := cli.ContainerCreate(ctx, &container.Config{Image: baseImage}, &container.HostConfig{NetworkMode: "none"}, nil, nil, "")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer cli.ContainerRemove(context.Background(), made.ID, container.RemoveOptions{Force: true})
 	t.Cleanup(func() { _, _ = cli.ImageRemove(context.Background(), ref, image.RemoveOptions{Force: true}) })
-	if script == "" {
-		if _, err = cli.ContainerCommit(ctx, made.ID, container.CommitOptions{Reference: ref, Changes: changes}); err != nil {
-			t.Fatal(err)
-		}
-		return ref
-	}
-	waited, failed := cli.ContainerWait(ctx, made.ID, container.WaitConditionNextExit)
-	if err := cli.ContainerStart(ctx, made.ID, container.StartOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	select {
-	case <-waited:
-	case err := <-failed:
-		t.Fatal(err)
-	}
-	tree, _, err := cli.CopyFromContainer(ctx, made.ID, "/tree/.")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer tree.Close()
-	answer, err := cli.ImageImport(ctx, image.ImportSource{Source: tree, SourceName: "-"}, ref, image.ImportOptions{Changes: changes})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer answer.Close()
-	if _, err := answer.Read(make([]byte, 4096)); err != nil && err.Error() != "EOF" {
+	if _, err = cli.ContainerCommit(ctx, made.ID, container.CommitOptions{Reference: ref, Changes: changes}); err != nil {
 		t.Fatal(err)
 	}
 	return ref
 }
 
-// onlySh copies dash, a few programs and what they are linked against into /tree.
-const onlySh = `mkdir -p /tree/bin /tree/etc /tree/tmp /tree/usr/bin
-for f in /bin/sh /bin/cat /bin/sleep /bin/true; do for l in $f $(ldd $f | grep -o '/[^ ]*'); do mkdir -p /tree${l%/*}; cp -L $l /tree$l; done; done`
+// imported makes an image of a tar stream's files; it goes at the test's end.
+func imported(t *testing.T, cli *client.Client, owner, name string, files []byte) string {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	ref := "proctor-test/" + name + ":" + owner
+	t.Cleanup(func() { _, _ = cli.ImageRemove(context.Background(), ref, image.RemoveOptions{Force: true}) })
+	answer, err := cli.ImageImport(ctx, image.ImportSource{Source: bytes.NewReader(files), SourceName: "-"}, ref, image.ImportOptions{Changes: []string{"ENV PATH=/bin"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Close()
+	if _, err := io.Copy(io.Discard, answer); err != nil {
+		t.Fatal(err)
+	}
+	return ref
+}
 
 // leftovers lists what exists on the host for an owner: containers, networks and run folders.
 func leftovers(cli *client.Client) func(t *testing.T, owner string) []string {
@@ -182,14 +171,19 @@ func leftovers(cli *client.Client) func(t *testing.T, owner string) []string {
 func TestContract(t *testing.T) {
 	cli := needDocker(t)
 	owner := newOwner(t, cli)
+	boxd, err := builtBox()
+	if err != nil {
+		t.Fatal(err)
+	}
 	sandboxtest.Run(t, sandboxtest.Lab{
 		Engine:     func(t *testing.T, owner string) sandbox.Engine { return newEngine(t, owner) },
 		Owner:      owner,
 		Base:       baseImage,
-		ShOnly:     derived(t, cli, owner, "sh", onlySh),
-		NoShell:    derived(t, cli, owner, "none", "mkdir -p /tree/etc /tree/tmp"),
-		NonRoot:    derived(t, cli, owner, "user", "", "USER www-data"),
-		Entrypoint: derived(t, cli, owner, "entry", "", `ENTRYPOINT ["/bin/false"]`, `CMD ["x"]`),
+		ShOnly:     imported(t, cli, owner, "sh", sandboxtest.Busybox(t)),
+		NoShell:    imported(t, cli, owner, "none", make([]byte, 1024)),
+		Distroless: imported(t, cli, owner, "one", sandboxtest.OneProgram(t, boxd)),
+		NonRoot:    derived(t, cli, owner, "user", "USER www-data"),
+		Entrypoint: derived(t, cli, owner, "entry", `ENTRYPOINT ["/bin/false"]`, `CMD ["x"]`),
 		Leftovers:  leftovers(cli),
 	})
 }

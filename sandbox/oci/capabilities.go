@@ -25,6 +25,7 @@ func (e *Engine) Capabilities(context.Context) (sandbox.Capabilities, error) {
 		Witness:  !rt.ownKernel() && confine.CanWatch(),
 		Fork:     true,
 		PTY:      true,
+		Egress:   true,
 		UserNS:   e.opts.UserNS != 0,
 		Seccomp:  kernelSeccomp(),
 		CgroupV2: f.v2,
