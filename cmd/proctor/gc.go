@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -45,8 +46,8 @@ func newGC() *cobra.Command {
 		Short: "Remove sandboxes, networks and images that nothing needs any more",
 		Long: `Removes what earlier servers on the data folder left on this machine: sandboxes that no live rollout
 holds, a demo's stand-ins, networks and run folders; and the images that were made from tasks
-(proctor/raw, proctor/built, proctor/prepared) which no container uses and which are older than --older-than.
-Images are shared by all data folders of the machine, and are made again when they are needed.
+(proctor/raw, proctor/built, proctor/prepared) which no container uses and which are older than --older-than; and
+snapshots (proctor/snapshot) that no live rollout keeps. Images of tasks are shared by all data folders of the machine, and are made again when they are needed.
 
 Containers and networks are known by the data folder's own label: nothing of others is touched. The folder must not
 be held by a server; one that runs does the same, images aside, when it starts. Records are never removed, and
@@ -121,8 +122,16 @@ func collect(ctx context.Context, cfg config.Config, older time.Duration, dry bo
 	if err != nil {
 		return out, infra(err)
 	}
+	own, err := engine.Snapshots(ctx)
+	if err != nil {
+		return out, infra(err)
+	}
+	needed, err := rollouts.HeldImages(live)
+	if err != nil {
+		return out, infra(err)
+	}
 	for _, img := range images {
-		if time.Since(img.Created) >= older {
+		if time.Since(img.Created) >= older || slices.Contains(own, img.ID) && !slices.Contains(needed, img.ID) {
 			found = append(found, img)
 		}
 	}

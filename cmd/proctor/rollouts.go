@@ -17,8 +17,8 @@ import (
 
 // newRollouts groups the commands on rollouts of a running server.
 func newRollouts() *cobra.Command {
-	cmd := &cobra.Command{Use: "rollouts", Short: "List, show, watch and remove rollouts of a running server"}
-	cmd.AddCommand(newRolloutsLs(), newRolloutsShow(), newRolloutsWatch(), newRolloutsRm())
+	cmd := &cobra.Command{Use: "rollouts", Short: "List, show, watch, fork and remove rollouts of a running server"}
+	cmd.AddCommand(newRolloutsLs(), newRolloutsShow(), newRolloutsWatch(), newRolloutsRm(), newRolloutsFork(), newRolloutsSnapshot())
 	return cmd
 }
 

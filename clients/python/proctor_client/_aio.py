@@ -93,5 +93,12 @@ class AsyncRollout:
     async def verdicts(self) -> list[Verdict]:
         return await self._client.run(self.sync.verdicts)
 
+    async def snapshot(self) -> dict[str, Any]:
+        return await self._client.run(self.sync.snapshot)
+
+    async def fork(self, n: int, **options: Any) -> tuple[str, list["AsyncRollout"], list[dict[str, str]]]:
+        group, made, failed = await self._client.run(self.sync.fork, n, **options)
+        return group, [AsyncRollout(self._client, r) for r in made], failed
+
     async def delete(self) -> None:
         await self._client.run(self.sync.delete)

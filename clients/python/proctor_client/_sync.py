@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Optional
 
 from ._errors import NotFound
 from ._http import Transport
-from ._types import CreateOptions, Grade, Group, GroupOptions, Observation, Tool, Verdict
+from ._types import CreateOptions, ForkOptions, Grade, Group, GroupOptions, Observation, Tool, Verdict
 
 if TYPE_CHECKING:  # of no use at run time, and not there before Python 3.11
     from typing_extensions import Unpack
@@ -120,6 +120,15 @@ class Rollout:
 
     def verdicts(self) -> list[Verdict]:
         return [Verdict.of(v) for v in self._transport.send("GET", f"/v1/rollouts/{self.id}/verdicts")["verdicts"]]
+
+    def snapshot(self) -> dict[str, Any]:
+        """Keeps the files as they are once the call that runs has ended, until the rollout ends."""
+        return self._transport.send("POST", f"/v1/rollouts/{self.id}/snapshot", key=str(uuid.uuid4()))
+
+    def fork(self, n: int, *, idempotency_key: Optional[str] = None, **options: Unpack[ForkOptions]) -> tuple[str, list["Rollout"], list[dict[str, str]]]:
+        """Makes n rollouts that go on from here, or from a snapshot: their group's id, the rollouts, and what could not be made."""
+        made = self._transport.send("POST", f"/v1/rollouts/{self.id}/fork", {"n": n, **options}, key=idempotency_key or str(uuid.uuid4()))
+        return made["id"], [Rollout(self._transport, r) for r in made["rollouts"]], made["failed"]
 
     def delete(self) -> None:
         """Frees the sandbox. Deleting what is gone is no error."""

@@ -39,6 +39,22 @@ class CreateOptions(TypedDict, total=False):
     limits: dict[str, Any]
     metadata: dict[str, Any]
     lease_s: int
+    queue: bool  # wait for a place where the server is full
+    wait_s: int  # so many seconds
+
+
+class ForkOptions(TypedDict, total=False):
+    """The fields of POST /v1/rollouts/{id}/fork but n. What is left out is as in the rollout that is forked."""
+
+    snapshot: str  # default: one that is taken now
+    policy: Policy
+    seed: int
+    seeds: list[int]
+    metadata: dict[str, Any]
+    lease_s: int
+    need: int
+    queue: bool
+    wait_s: int
 
 
 class GroupOptions(CreateOptions, total=False):

@@ -55,6 +55,16 @@ class ClientTest(unittest.TestCase):
         self.server.shutdown()
         self.server.server_close()
 
+    def test_forks_and_snapshots(self):
+        rollout = self.rollout()
+        Server.script += [(201, {}, {"id": "s_1", "ordinal": 2}), (201, {}, {"id": "g_1", "rollouts": [dict(MADE, id="r_2")], "failed": []})]
+        self.assertEqual(rollout.snapshot()["id"], "s_1")
+        group, forks, failed = rollout.fork(1, snapshot="s_1", wait_s=5)
+        self.assertEqual((group, forks[0].id, failed), ("g_1", "r_2", []))
+        self.assertEqual([s[1] for s in Server.seen[1:]], ["/v1/rollouts/r_1/snapshot", "/v1/rollouts/r_1/fork"])
+        self.assertEqual(Server.seen[2][3], {"n": 1, "snapshot": "s_1", "wait_s": 5})
+        self.assertIn("Idempotency-Key", Server.seen[2][2])
+
     def rollout(self):
         Server.script.append((201, {}, MADE))
         return self.client.rollout("t", seed=3)
