@@ -1,12 +1,16 @@
 package rules
 
-import "slices"
+import (
+	mathbits "math/bits"
+	"slices"
+)
 
 // automaton finds which of a set of literals a text holds, in one pass (Aho and Corasick 1975).
 // The text is lowered byte by byte as it is read. Immutable once built.
 type automaton struct {
 	class   [256]byte // of bytes that behave alike; 0 for those in no literal
-	classes int
+	classes int       // rounded up to a power of two, so that a row's state is a shift away
+	shift   int       // its logarithm
 	next    []int32   // state*classes + class -> state; once linked, state*classes, negative (^) where literals end
 	out     [][]int32 // ids of the literals that end at a state, those by suffix included
 	words   int       // of a bitset over the ids
@@ -48,6 +52,8 @@ func newAutomaton(literals []string) *automaton {
 			}
 		}
 	}
+	a.shift = mathbits.Len(uint(a.classes - 1))
+	a.classes = 1 << a.shift
 	for c := byte('A'); c <= 'Z'; c++ {
 		a.class[c] = a.class[c+'a'-'A']
 	}
@@ -114,7 +120,7 @@ func (a *automaton) scan(text string, found bits) (bits, bool) {
 			if found == nil {
 				found = make(bits, a.words)
 			}
-			for _, id := range a.out[int(s)/a.classes] {
+			for _, id := range a.out[s>>a.shift] {
 				found[id>>6] |= 1 << (id & 63)
 			}
 		}

@@ -61,9 +61,8 @@ type Inapplicable struct {
 // Compile makes the set of the active rules for a task's variables. The error names the first
 // condition that does not compile under them.
 func Compile(p *Packs, vars Vars) (*Set, error) {
-	p.once.Do(func() { p.shared, p.broken = share(p) })
-	if p.broken != nil {
-		return nil, p.broken
+	if err := p.share(); err != nil {
+		return nil, err
 	}
 	s := &Set{digest: p.shared.digest, slots: p.shared.slots, filter: p.shared.filter, common: &p.shared.index, blocks: p.shared.blocks}
 	c := &compiler{set: s, vars: vars, shared: p.shared}

@@ -70,7 +70,7 @@ func comparison(mods []string) (op string, list, all bool, err *condError) {
 
 // compileCond compiles c under vars. missing names task variables that are undefined or empty; the
 // condition is nil then. open are the needs of the values whatever the variables are, with their
-// literals numbered; nil where they are derived here, and numbered later.
+// literals numbered; nil where derive is called later, or never.
 func compileCond(c *Cond, lists map[string][]string, vars Vars, open []*need) (*condition, []string, *condError) {
 	op, list, all, cerr := comparison(c.Mods)
 	if cerr != nil {
@@ -106,11 +106,7 @@ func compileCond(c *Cond, lists map[string][]string, vars Vars, open []*need) (*
 			if err := g.add(op, x, vars.One("workdir")); err != nil {
 				return nil, nil, &condError{valueCodes[op], at[i], err}
 			}
-			switch {
-			case op == "equals":
-			case open == nil:
-				g.needs = append(g.needs, needOf(op, x))
-			default:
+			if open != nil && op != "equals" {
 				g.needs = append(g.needs, open[i])
 				if op == "re" {
 					g.atoms[len(g.atoms)-1].guard(x)
@@ -159,6 +155,18 @@ func (g *group) add(op, value, workdir string) error {
 	}
 	g.atoms = append(g.atoms, a)
 	return nil
+}
+
+// derive says what a text that meets each value holds.
+func (c *condition) derive() {
+	for i := range c.groups {
+		g := &c.groups[i]
+		for _, v := range g.values {
+			if c.op != "equals" {
+				g.needs = append(g.needs, needOf(c.op, v))
+			}
+		}
+	}
 }
 
 // folders notes the folders that under compares with, for the index, where none is a pattern.

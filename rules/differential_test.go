@@ -158,6 +158,7 @@ func FuzzPrefilter(f *testing.F) {
 		if cerr != nil || missing != nil {
 			t.Fatal(cerr, missing)
 		}
+		c.derive()
 		var ids numbering
 		c.groups[0].number(&ids)
 		if re.MatchString(a) || re.MatchString(b) {

@@ -287,8 +287,12 @@ func literalNode(re *syntax.Regexp) []literal {
 	if re.Flags&syntax.FoldCase == 0 {
 		return []literal{{raw: string(re.Rune)}}
 	}
-	set := []literal{{fold: true}}
-	for _, r := range re.Rune {
+	plain := 0
+	for plain < len(re.Rune) && plain < maxLiteral && re.Rune[plain] <= unicode.MaxASCII {
+		plain++
+	}
+	set := []literal{{raw: string(re.Rune[:plain]), fold: true}}
+	for _, r := range re.Rune[plain:] {
 		cases := casesOf(r)
 		if cases == nil || len(set)*len(cases) > maxCased || len(set[0].raw) >= maxLiteral {
 			break
@@ -304,8 +308,8 @@ func literalNode(re *syntax.Regexp) []literal {
 // maxCased bounds the spellings of one literal: two or three letters of an alphabet with cases.
 const maxCased = 8
 
-// casesOf spells a rune in each of its cases, ASCII in lower case alone; nil where one that is no ASCII
-// folds into it.
+// casesOf spells a rune in each of its cases; one of ASCII is spelled once. nil where a case of a rune that is
+// no ASCII is.
 func casesOf(r rune) []literal {
 	if r <= unicode.MaxASCII {
 		return []literal{{raw: string(r), fold: true}}

@@ -14,9 +14,10 @@ type shared struct {
 	slots  [numEntities][]slot
 	slotOf [numEntities]map[string]int
 	conds  map[*Cond]*condition
-	atoms  map[string]atom   // of those, by expression
-	needs  map[*Cond][]*need // by value, of the conditions that name a variable: what no value of it changes
-	entity map[*Cond]string  // of those
+	atoms  map[string]atom    // of those, by expression
+	needs  map[*Cond][]*need  // by value, of the conditions that name a variable: what no value of it changes
+	entity map[*Cond]string   // of those
+	names  map[*Cond][]string // of those, the variables
 	filter *filter
 
 	active []*Rule
@@ -29,7 +30,7 @@ type shared struct {
 
 // share compiles what names no variable.
 func share(p *Packs) (*shared, error) {
-	s := &shared{digest: p.Digest(), conds: map[*Cond]*condition{}, atoms: map[string]atom{}, needs: map[*Cond][]*need{}, entity: map[*Cond]string{}}
+	s := &shared{digest: p.Digest(), conds: map[*Cond]*condition{}, atoms: map[string]atom{}, needs: map[*Cond][]*need{}, entity: map[*Cond]string{}, names: map[*Cond][]string{}}
 	for e := range s.slotOf {
 		s.slotOf[e] = map[string]int{}
 	}
@@ -99,7 +100,7 @@ func (s *shared) add(e entity, c *Cond, r *Rule) error {
 		s.slots[e] = append(s.slots[e], slot{name: c.Field, get: get})
 	}
 	if variable(c, r.pack.Lists) {
-		s.needs[c], s.entity[c] = openNeeds(c, r.pack.Lists), entityNames[e]
+		s.needs[c], s.entity[c], s.names[c] = openNeeds(c, r.pack.Lists), entityNames[e], namedBy(c, r.pack.Lists)
 		return nil
 	}
 	out, _, err := compileCond(c, r.pack.Lists, nil, nil)
@@ -107,6 +108,7 @@ func (s *shared) add(e entity, c *Cond, r *Rule) error {
 		return fmt.Errorf("%s: %s: %w", c.Pos, c.Key, err.err)
 	}
 	out.ent, out.slot, out.resolved = e, n, resolvedKey(e, c)
+	out.derive()
 	s.intern(out)
 	s.conds[c] = out
 	return nil

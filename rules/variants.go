@@ -27,7 +27,7 @@ type variant struct {
 
 // variant gives a condition that names variables under those of a task.
 func (s *shared) variant(e entity, c *Cond, r *Rule, vars Vars) (variant, error) {
-	key := variantKey(c, r.pack.Lists, vars)
+	key := variantKey(s.names[c], vars)
 	s.variants.mu.Lock()
 	done, ok := s.variants.made[c][key]
 	s.variants.mu.Unlock()
@@ -62,7 +62,16 @@ func (v *variants) keep(c *Cond, key string, made variant) variant {
 }
 
 // variantKey tells the values of the variables that a condition depends on.
-func variantKey(c *Cond, lists map[string][]string, vars Vars) string {
+func variantKey(names []string, vars Vars) string {
+	var b strings.Builder
+	for _, name := range names {
+		fmt.Fprintf(&b, "%q", vars[name])
+	}
+	return b.String()
+}
+
+// namedBy lists the variables that a condition depends on, sorted.
+func namedBy(c *Cond, lists map[string][]string) []string {
 	var names []string
 	if slices.Contains(c.Mods, "under") {
 		names = append(names, "workdir")
@@ -70,11 +79,31 @@ func variantKey(c *Cond, lists map[string][]string, vars Vars) string {
 	for _, v := range valuesOf(c, lists) {
 		names = append(names, namedVars(v)...)
 	}
-	var b strings.Builder
-	for _, name := range names {
-		fmt.Fprintf(&b, "%q", vars[name])
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// Relevant gives those of a task's variables that some rule depends on. Tasks of which these are alike can share
+// a Set.
+func (p *Packs) Relevant(vars Vars) Vars {
+	if err := p.share(); err != nil {
+		return vars // Compile will say the same
 	}
-	return b.String()
+	out := Vars{}
+	for _, names := range p.shared.names {
+		for _, name := range names {
+			if v, ok := vars[name]; ok {
+				out[name] = v
+			}
+		}
+	}
+	return out
+}
+
+// share makes what the sets of the packs have in common, once.
+func (p *Packs) share() error {
+	p.once.Do(func() { p.shared, p.broken = share(p) })
+	return p.broken
 }
 
 // valuesOf gives a condition's values, names of lists replaced by their members.

@@ -124,10 +124,10 @@ func (s *Scanner) document(ctx context.Context, into *Report, d numbered) {
 	}
 }
 
-// maxSets bounds the compiled sets that are kept: one for each task, of about a MiB.
+// maxSets bounds the compiled sets that are kept; one is some 100 KiB over what they share.
 const maxSets = 64
 
-// setCache keeps the packs compiled for each task's variables.
+// setCache keeps the packs compiled, by those of the tasks' variables that a rule depends on.
 type setCache struct {
 	packs *rules.Packs
 
@@ -136,6 +136,7 @@ type setCache struct {
 }
 
 func (c *setCache) set(vars rules.Vars) (*rules.Set, error) {
+	vars = c.packs.Relevant(vars)
 	key := varsKey(vars)
 	c.mu.Lock()
 	set := c.sets[key]

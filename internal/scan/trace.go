@@ -167,8 +167,7 @@ func readVars(raw json.RawMessage) (rules.Vars, error) {
 	return out, nil
 }
 
-// varsKey names variables; the instruction is left to the judge unless a rule could read it, which
-// cannot be told here, so that it is part of the key.
+// varsKey names variables.
 func varsKey(vars rules.Vars) string {
 	var b strings.Builder
 	for _, name := range slices.Sorted(maps.Keys(vars)) {
