@@ -9,8 +9,6 @@ import (
 	"math"
 	"slices"
 
-	"github.com/klauspost/compress/zstd"
-
 	"proctor/internal/trajectory"
 )
 
@@ -230,51 +228,4 @@ func unpack(text []byte, size int) ([]byte, error) {
 		err = fmt.Errorf("a packed array has %d bytes, no multiple of %d", len(raw), size)
 	}
 	return raw, err
-}
-
-// codec packs documents. EncodeAll and DecodeAll are safe for concurrent use.
-type codec struct {
-	enc *zstd.Encoder
-	dec *zstd.Decoder
-}
-
-// packFrom is the length in bytes from which a document is compressed: what a turn adds is mostly
-// shorter, and setting up the compressor would cost more than writing it as it is.
-const packFrom = 8 << 10
-
-// maxDoc bounds a decoded document, in bytes.
-const maxDoc = 1 << 30
-
-func newCodec() (*codec, error) {
-	enc, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(2), zstd.WithLowerEncoderMem(true), zstd.WithWindowSize(1<<20))
-	if err != nil {
-		return nil, err
-	}
-	dec, err := zstd.NewReader(nil, zstd.WithDecoderMaxMemory(maxDoc))
-	if err != nil {
-		return nil, err
-	}
-	return &codec{enc, dec}, nil
-}
-
-func (c *codec) pack(v any) ([]byte, error) {
-	data, err := json.Marshal(v)
-	if err != nil {
-		return nil, err
-	}
-	if len(data) < packFrom {
-		return data, nil
-	}
-	return c.enc.EncodeAll(data, nil), nil
-}
-
-func (c *codec) unpack(data []byte, v any) error {
-	if len(data) > 0 && data[0] == '{' { // not compressed: a frame begins with another byte
-		return json.Unmarshal(data, v)
-	}
-	plain, err := c.dec.DecodeAll(data, nil)
-	if err != nil {
-		return err
-	}
-	return json.Unmarshal(plain, v)
 }

@@ -143,7 +143,7 @@ func (s *Service) Append(ctx context.Context, rollout, key string, request [sha2
 	}
 	c.Ordinal = l.last + 1
 	d := l.index.shrink(c)
-	packed, err := s.codec.pack(d)
+	packed, err := s.codec.packCall(&d)
 	if err != nil {
 		return fmt.Errorf("records: model call %d does not encode: %w", c.Ordinal, err)
 	}
@@ -188,7 +188,7 @@ func (s *Service) decode(rows []*store.ModelCall) ([]*trajectory.ModelCall, erro
 	calls := make([]*trajectory.ModelCall, 0, len(rows))
 	for i, row := range rows {
 		var d doc
-		if err := s.codec.unpack(row.Doc, &d); err != nil {
+		if err := s.codec.unpackCall(row.Doc, &d); err != nil {
 			return nil, fmt.Errorf("records: model call %d does not decode: %w", row.Ordinal, err)
 		}
 		if d.Ordinal != row.Ordinal || d.Ordinal != i+1 {

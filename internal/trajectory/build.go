@@ -16,8 +16,11 @@ import (
 //
 // Calls without token ids are joined by their messages and give segments without arrays. Calls that
 // were not answered (no output) give none.
-func Build(calls []*ModelCall) []*Segment {
-	b := builder{keys: map[string]msgKey{}, parsed: map[msgKey]Message{}, conts: map[*ModelCall]bool{}}
+func Build(calls []*ModelCall) []*Segment { return build(calls, false) }
+
+// build is Build; eager reads every message, needed or not, for a test that holds one against the other.
+func build(calls []*ModelCall, eager bool) []*Segment {
+	b := builder{eager: eager, keys: map[string]msgKey{}, parsed: map[msgKey]Message{}, asked: map[*ModelCall][]msgKey{}, conts: map[*ModelCall]bool{}}
 	for _, c := range calls {
 		if len(c.Output) == 0 && len(c.OutputIDs) == 0 {
 			continue
@@ -41,17 +44,18 @@ type head struct {
 	seg   *Segment
 	pool  string // calls of other pools never go on with it
 	calls []*ModelCall
-	asked [][]msgKey // the messages of each call
-	tools msgKey
 }
 
 func (h *head) last() *ModelCall { return h.calls[len(h.calls)-1] }
-func (h *head) msgs() []msgKey   { return h.asked[len(h.asked)-1] }
 
+// builder names messages only where it compares them: a rollout whose prompts go on token by token, which
+// nearly all do, never reads its messages, and those are most of its bytes.
 type builder struct {
+	eager  bool
 	heads  []*head
 	keys   map[string]msgKey
 	parsed map[msgKey]Message
+	asked  map[*ModelCall][]msgKey // the messages of those calls that were compared
 	// conts are the calls whose sampled tokens a later prompt holds.
 	conts map[*ModelCall]bool
 }
@@ -65,14 +69,16 @@ func poolOf(c *ModelCall) string {
 }
 
 func (b *builder) add(c *ModelCall) {
-	msgs := b.keysOf(c.Messages)
-	if h := b.continued(c, msgs); h != nil {
+	if b.eager {
+		b.msgs(c)
+	}
+	if h := b.continued(c); h != nil {
 		b.conts[h.last()] = true
-		h.extend(c, msgs)
+		h.extend(c)
 		return
 	}
-	h := &head{pool: poolOf(c), tools: b.key(c.Tools)}
-	cause, parent := b.cause(c, msgs, h)
+	h := &head{pool: poolOf(c)}
+	cause, parent := b.cause(c, h)
 	h.seg = &Segment{
 		ID: fmt.Sprintf("s%d", len(b.heads)), Order: len(b.heads), Kind: kindOf(c, cause), Cause: cause, TextOnly: c.TextOnly,
 		Tokens: []int32{}, Logprobs: []float64{}, ActionMask: []int8{}, LossMask: []int8{}, Turns: []Turn{}, BlockedTurns: []int{},
@@ -83,7 +89,7 @@ func (b *builder) add(c *ModelCall) {
 			b.conts[parent.last()] = true
 		}
 	}
-	h.extend(c, msgs)
+	h.extend(c)
 	b.heads = append(b.heads, h)
 }
 
@@ -95,7 +101,7 @@ func kindOf(c *ModelCall, cause string) string {
 }
 
 // continued gives the head that c goes on from, nil for none.
-func (b *builder) continued(c *ModelCall, msgs []msgKey) *head {
+func (b *builder) continued(c *ModelCall) *head {
 	var best *head
 	longest := -1
 	for _, h := range slices.Backward(b.heads) {
@@ -103,8 +109,8 @@ func (b *builder) continued(c *ModelCall, msgs []msgKey) *head {
 			continue
 		}
 		if c.TextOnly != "" {
-			if len(h.msgs()) > longest && b.extends(msgs, h.msgs()) {
-				best, longest = h, len(h.msgs())
+			if n := len(h.last().Messages); n > longest && b.extends(b.msgs(c), b.msgs(h.last())) {
+				best, longest = h, n
 			}
 			continue
 		}
@@ -122,14 +128,14 @@ func (b *builder) extends(msgs, earlier []msgKey) bool {
 }
 
 // extend adds a call to its segment.
-func (h *head) extend(c *ModelCall, msgs []msgKey) {
+func (h *head) extend(c *ModelCall) {
 	s := h.seg
 	t := Turn{Index: len(s.Turns), ModelCall: c.Ordinal, Kind: c.Kind, FinishReason: c.FinishReason,
 		VersionStart: c.VersionStart, VersionEnd: c.VersionEnd, ToolCalls: []string{}}
 	if s.Kind == KindSubagent {
 		t.Kind = KindSubagent
 	}
-	if m, err := ParseMessage(c.Output); err == nil {
+	if m, err := c.Said(); err == nil {
 		for _, call := range m.ToolCalls {
 			t.ToolCalls = append(t.ToolCalls, call.ID)
 		}
@@ -141,7 +147,7 @@ func (h *head) extend(c *ModelCall, msgs []msgKey) {
 		t.End = len(s.Tokens)
 	}
 	s.Turns = append(s.Turns, t)
-	h.calls, h.asked = append(h.calls, c), append(h.asked, msgs)
+	h.calls = append(h.calls, c)
 }
 
 // grow appends ids; those that were not sampled have no logprobs.
@@ -164,14 +170,37 @@ func (b *builder) supersede() {
 		h *head
 		i int
 	}
-	same := map[msgKey][]place{}
+	// Prompts that are the same have the same pool and lengths: only those that share them are read.
+	type size struct {
+		pool          string
+		messages, ids int
+	}
+	alike := map[size][]place{}
 	for _, h := range b.heads {
 		for i, c := range h.calls {
-			key := promptKey(h.pool, c, h.asked[i])
-			same[key] = append(same[key], place{h, i})
+			k := size{h.pool, len(c.Messages), 0}
+			if len(c.Messages) == 0 {
+				k.ids = len(c.PromptIDs)
+			}
+			alike[k] = append(alike[k], place{h, i})
+		}
+	}
+	same := map[msgKey][]place{}
+	var groups [][]place
+	for _, places := range alike {
+		if len(places) == 1 && !b.eager {
+			groups = append(groups, places)
+			continue
+		}
+		for _, p := range places {
+			key := promptKey(p.h.pool, p.h.calls[p.i], b.msgs(p.h.calls[p.i]))
+			same[key] = append(same[key], p)
 		}
 	}
 	for _, places := range same {
+		groups = append(groups, places)
+	}
+	for _, places := range groups {
 		taken := -1
 		for i, p := range places {
 			c := p.h.calls[p.i]
@@ -216,10 +245,15 @@ func (h *head) mask() {
 	}
 }
 
-func (b *builder) keysOf(messages []json.RawMessage) []msgKey {
-	keys := make([]msgKey, len(messages))
-	for i, m := range messages {
-		keys[i] = b.key(m)
+// msgs names the messages of a call.
+func (b *builder) msgs(c *ModelCall) []msgKey {
+	keys, ok := b.asked[c]
+	if !ok {
+		keys = make([]msgKey, len(c.Messages))
+		for i, m := range c.Messages {
+			keys[i] = b.key(m)
+		}
+		b.asked[c] = keys
 	}
 	return keys
 }

@@ -11,12 +11,13 @@ const minSummary = 24
 
 // cause says why a call begins a segment of its own, and which it left, nil for none. It is a reading
 // of the messages alone.
-func (b *builder) cause(c *ModelCall, msgs []msgKey, h *head) (string, *head) {
+func (b *builder) cause(c *ModelCall, h *head) (string, *head) {
 	recent := b.recent()
-	switch {
-	case recent == nil:
+	if recent == nil {
 		return CauseRoot, nil
-	case h.pool != "":
+	}
+	msgs := b.msgs(c)
+	if h.pool != "" {
 		if twin := b.twin(h.pool, msgs); twin != nil {
 			return CauseRetry, twin
 		}
@@ -27,13 +28,13 @@ func (b *builder) cause(c *ModelCall, msgs []msgKey, h *head) (string, *head) {
 	}
 	near, common := b.nearest(msgs)
 	switch {
-	case near != nil && b.extends(msgs, near.msgs()):
+	case near != nil && b.extends(msgs, b.msgs(near.last())):
 		return CauseDrift, near
 	case b.summarised(msgs[common:]):
 		return CauseCompaction, recent
-	case near == nil || !b.sharesTask(msgs[:common]) || near.tools != h.tools:
+	case near == nil || !b.sharesTask(msgs[:common]) || b.key(near.calls[0].Tools) != b.key(c.Tools):
 		return CauseSubagent, recent
-	case len(msgs) < len(near.msgs()):
+	case len(msgs) < len(near.last().Messages):
 		return CauseCompaction, near
 	}
 	return CauseRewrite, near
@@ -56,8 +57,8 @@ func (b *builder) twin(pool string, msgs []msgKey) *head {
 		if h.pool != pool {
 			continue
 		}
-		for _, asked := range slices.Backward(h.asked) {
-			if len(msgs) > 0 && slices.Equal(asked, msgs) {
+		for _, c := range slices.Backward(h.calls) {
+			if len(msgs) > 0 && len(c.Messages) == len(msgs) && slices.Equal(b.msgs(c), msgs) {
 				return h
 			}
 		}
@@ -74,8 +75,8 @@ func (b *builder) nearest(msgs []msgKey) (*head, int) {
 		if h.pool != "" {
 			continue
 		}
-		n := 0
-		for n < len(msgs) && n < len(h.msgs()) && msgs[n] == h.msgs()[n] {
+		n, theirs := 0, b.msgs(h.last())
+		for n < len(msgs) && n < len(theirs) && msgs[n] == theirs[n] {
 			n++
 		}
 		if n > most || n == most && near != nil && h.last().Ordinal > near.last().Ordinal {

@@ -119,7 +119,7 @@ type joiner struct {
 func newJoiner(segments []*Segment, calls []*ModelCall) *joiner {
 	outputs := map[int]Message{}
 	for _, c := range calls {
-		if m, err := ParseMessage(c.Output); err == nil {
+		if m, err := c.Said(); err == nil {
 			outputs[c.Ordinal] = m
 		}
 	}

@@ -1,8 +1,10 @@
 package trajectory
 
 import (
+	"bytes"
 	"encoding/json"
 	"time"
+	"unicode/utf8"
 )
 
 // Kinds of a model call and of a segment.
@@ -52,6 +54,21 @@ type ModelCall struct {
 	StartedAt    time.Time `json:"started_at"`
 	DurationMS   int64     `json:"duration_ms"`
 	FirstMS      int64     `json:"first_ms,omitempty"` // to the first byte of the answer
+
+	said *Message // Output, once it was read
+}
+
+// Said gives the assistant's message. It is read once; a call is not safe for use by several goroutines
+// before that.
+func (c *ModelCall) Said() (Message, error) {
+	if c.said != nil {
+		return *c.said, nil
+	}
+	m, err := ParseMessage(c.Output)
+	if err == nil {
+		c.said = &m
+	}
+	return m, err
 }
 
 // Usage counts tokens as the server did.
@@ -79,10 +96,10 @@ type Message struct {
 // ParseMessage reads an OpenAI chat message. Content parts that are no text are left out of Content.
 func ParseMessage(raw json.RawMessage) (Message, error) {
 	var m struct {
-		Role       string          `json:"role"`
-		Content    json.RawMessage `json:"content"`
-		Reasoning  string          `json:"reasoning_content"`
-		ToolCallID string          `json:"tool_call_id"`
+		Role       string  `json:"role"`
+		Content    content `json:"content"`
+		Reasoning  string  `json:"reasoning_content"`
+		ToolCallID string  `json:"tool_call_id"`
 		ToolCalls  []struct {
 			ID       string `json:"id"`
 			Function struct {
@@ -94,18 +111,26 @@ func ParseMessage(raw json.RawMessage) (Message, error) {
 	if err := json.Unmarshal(raw, &m); err != nil {
 		return Message{}, err
 	}
-	out := Message{Role: m.Role, Content: contentText(m.Content), Reasoning: m.Reasoning, ToolCallID: m.ToolCallID}
+	out := Message{Role: m.Role, Content: string(m.Content), Reasoning: m.Reasoning, ToolCallID: m.ToolCallID}
 	for _, c := range m.ToolCalls {
 		out.ToolCalls = append(out.ToolCalls, ToolCall{c.ID, c.Function.Name, c.Function.Arguments})
 	}
 	return out, nil
 }
 
-// contentText gives the text of a content field: text, or a list of parts.
-func contentText(raw json.RawMessage) string {
+// content is the text of a content field: text, or a list of parts. What is neither has none.
+type content string
+
+// UnmarshalJSON never fails: what a client says in other forms is kept as it is, beside this.
+func (c *content) UnmarshalJSON(raw []byte) error {
+	if n := len(raw); n >= 2 && raw[0] == '"' && bytes.IndexByte(raw, '\\') < 0 && utf8.Valid(raw) {
+		*c = content(raw[1 : n-1]) // most messages: nothing is escaped
+		return nil
+	}
 	var text string
 	if json.Unmarshal(raw, &text) == nil {
-		return text
+		*c = content(text)
+		return nil
 	}
 	var parts []struct {
 		Text string `json:"text"`
@@ -114,5 +139,6 @@ func contentText(raw json.RawMessage) string {
 	for _, p := range parts {
 		text += p.Text
 	}
-	return text
+	*c = content(text)
+	return nil
 }

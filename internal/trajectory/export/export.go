@@ -73,7 +73,7 @@ type Rollout struct {
 	Tools      json.RawMessage // as OpenAI takes them
 	Calls      []trajectory.ToolRecord
 	Segments   []*trajectory.Segment
-	ModelCalls []*trajectory.ModelCall
+	ModelCalls []*trajectory.ModelCall // their messages compact, as package records gives them
 	Guard      []trajectory.GuardSpan
 	Patch      []byte // nil: there is none
 }

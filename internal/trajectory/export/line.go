@@ -43,6 +43,20 @@ func (l *line) raw(name string, v json.RawMessage) *line {
 	return l
 }
 
+// raws adds a list of JSON that is known to be good and compact.
+func (l *line) raws(name string, list []json.RawMessage) *line {
+	l.key(name)
+	l.b = append(l.b, '[')
+	for i, v := range list {
+		if i > 0 {
+			l.b = append(l.b, ',')
+		}
+		l.b = append(l.b, v...)
+	}
+	l.b = append(l.b, ']')
+	return l
+}
+
 // ids adds token ids.
 func (l *line) ids(name string, list []int32) *line {
 	l.key(name)

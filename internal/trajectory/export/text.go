@@ -1,6 +1,7 @@
 package export
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"time"
@@ -21,7 +22,7 @@ func (w *writer) openai(each func(Document) error) error {
 			messages[i] = w.weighed(m, s, turns[i])
 		}
 		var l line
-		l.value("messages", messages).raw("tools", w.tools())
+		l.raws("messages", messages).raw("tools", w.tools())
 		l.object("metadata", func(m *line) { m.value("proctor", w.stamp(s)) })
 		name := w.ID + ".json"
 		if s != nil {
@@ -37,6 +38,9 @@ func (w *writer) openai(each func(Document) error) error {
 // weighed gives a message with its weight; turn is 1 + the index of the segment's turn that it is, or 0.
 func (w *writer) weighed(raw json.RawMessage, s *trajectory.Segment, turn int) json.RawMessage {
 	var fields map[string]json.RawMessage
+	if plainlyOther(raw) { // most bytes of a chat are not the assistant's
+		return raw
+	}
 	if json.Unmarshal(raw, &fields) != nil || string(fields["role"]) != `"assistant"` {
 		return raw
 	}
@@ -50,6 +54,19 @@ func (w *writer) weighed(raw json.RawMessage, s *trajectory.Segment, turn int) j
 	fields["weight"] = json.RawMessage(weight)
 	delete(fields, "reasoning") // of servers, not of the protocol
 	return enc(fields)
+}
+
+// plainlyOther says whether a message is seen to be none of the assistant's without reading it whole.
+func plainlyOther(raw json.RawMessage) bool {
+	if bytes.Contains(raw, []byte(`"assistant"`)) {
+		return false
+	}
+	for _, role := range []string{`"role":"tool"`, `"role":"user"`, `"role":"system"`, `"role":"developer"`} {
+		if bytes.Contains(raw, []byte(role)) {
+			return true
+		}
+	}
+	return false
 }
 
 // trains says whether a turn is trained.
@@ -96,7 +113,7 @@ type action struct {
 func (w *writer) actions() []action {
 	said := map[string]trajectory.Message{}
 	for _, c := range w.ModelCalls {
-		if m, err := trajectory.ParseMessage(c.Output); err == nil {
+		if m, err := c.Said(); err == nil {
 			for _, t := range m.ToolCalls {
 				said[t.ID] = m
 			}

@@ -23,7 +23,7 @@ func (w *writer) texts(s *trajectory.Segment) (prompt []json.RawMessage, respons
 	var said []string
 	for _, t := range s.Turns {
 		if c := w.byCall[t.ModelCall]; c != nil {
-			if m, err := trajectory.ParseMessage(c.Output); err == nil {
+			if m, err := c.Said(); err == nil {
 				said = append(said, m.Content)
 			}
 		}
@@ -60,7 +60,7 @@ func (w *writer) slime(each func(Document) error) error {
 		at := split(s)
 		prompt, response := w.texts(s)
 		l := lineFor(s)
-		l.value("group_index", nil).value("index", s.Order).value("prompt", prompt).ids("tokens", s.Tokens)
+		l.value("group_index", nil).value("index", s.Order).raws("prompt", prompt).ids("tokens", s.Tokens)
 		l.value("response", response).value("response_length", len(s.Tokens)-at).value("label", w.TaskID).value("reward", w.Reward)
 		l.bits("loss_mask", s.LossMask[at:]).value("weight_versions", s.Versions).floats("rollout_log_probs", s.Logprobs[at:])
 		l.value("remove_sample", w.Reward == nil).value("status", w.slimeStatus(s)).value("session_id", w.ID)
