@@ -15,3 +15,8 @@ func TestPythonClient(t *testing.T) {
 		t.Fatalf("%v\n%s", err, out)
 	}
 }
+
+// Every trainer's adapter, by its example, on a server whose sandboxes alone are none.
+func TestPythonAdapters(t *testing.T) {
+	inToyWorld(t, needPython(t), toyWorld(t), "../../clients/python/tests/test_adapters.py")
+}

@@ -70,7 +70,7 @@ func toyWorld(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	engine := &sandboxtest.Fake{OnCreate: func(_ context.Context, s *sandboxtest.FakeSession, spec sandbox.Spec) error {
+	engine := &sandboxtest.Fake{OnDo: toyShell, OnExec: toyExec, OnCreate: func(_ context.Context, s *sandboxtest.FakeSession, spec sandbox.Spec) error {
 		i := int(spec.Image[len(spec.Image)-1] - '0')
 		s.SetFile("/testbed/clues/first.txt", fmt.Appendf(nil, "first clue: %d\n", i/2))
 		s.SetFile("/testbed/clues/second.txt", fmt.Appendf(nil, "second clue: %d\n", i%2))
@@ -103,6 +103,36 @@ func toyWorld(t *testing.T) string {
 		}
 	})
 	return front.URL
+}
+
+// toyShell runs what the fake's own commands do not: of the toy policies, which only say cat, these are the
+// Gate's commands with a decoy spliced in. They print; there is nothing here that they could read.
+func toyShell(ctx context.Context, s *sandboxtest.FakeSession, c sandbox.Call) (sandbox.Result, error) {
+	if c.Op != sandbox.OpShell || strings.HasPrefix(c.Command, "cat ") {
+		return sandbox.Result{}, sandboxtest.ErrNotAnswered
+	}
+	cmd := exec.CommandContext(ctx, "bash", "-c", c.Command)
+	cmd.Dir, cmd.Env = os.TempDir(), []string{"PATH=/usr/bin:/bin"}
+	out, err := cmd.CombinedOutput()
+	if cmd.ProcessState == nil {
+		return sandbox.Result{}, err
+	}
+	exit := cmd.ProcessState.ExitCode()
+	return sandbox.Result{Output: out, Exit: &exit, Cwd: "/testbed"}, nil
+}
+
+// toyExec answers what decoys are made from: whether a program is there, and what cat says of a name that
+// no file has.
+func toyExec(_ context.Context, s *sandboxtest.FakeSession, e sandbox.Exec) (sandbox.ExecResult, error) {
+	exit := 0
+	switch {
+	case len(e.Argv) == 5 && strings.HasPrefix(e.Argv[2], "command -v"):
+		return sandbox.ExecResult{Stdout: []byte("/usr/bin/" + e.Argv[4] + "\n"), Exit: &exit}, nil
+	case len(e.Argv) == 2 && e.Argv[0] == "cat" && s.File(e.Argv[1]) == nil:
+		exit = 1
+		return sandbox.ExecResult{Stderr: []byte("cat: " + e.Argv[1] + ": No such file or directory\n"), Exit: &exit}, nil
+	}
+	return sandbox.ExecResult{}, sandboxtest.ErrNotAnswered
 }
 
 // inToyWorld runs a Python program against the toy world and gives its standard output.

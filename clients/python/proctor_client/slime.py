@@ -4,7 +4,7 @@ generate(args, sample, sampling_params) runs the policy through the rollout's mo
 rollout, until it submits, stops calling tools or has had its turns. Token ids, logprobs and masks come from the
 server's record, cut into segments: one Sample a segment, all of them with the rollout's reward.
 
-sample.metadata carries task_id. PROCTOR_URL and PROCTOR_API_KEY name the server, PROCTOR_TURNS the turns (50).
+sample.metadata carries task_id; args.proctor_options, where it is there, what a rollout is created with. PROCTOR_URL and PROCTOR_API_KEY name the server, PROCTOR_TURNS the turns (50).
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ async def generate(args: Any, sample: Any, sampling_params: dict[str, Any]) -> A
     router = f"http://{args.sglang_router_ip}:{args.sglang_router_port}/v1"
     policy = {"name": getattr(args, "proctor_policy", "policy"), "base_url": router, "model": getattr(args, "proctor_model", "policy")}
     async with AsyncClient() as server:
-        played = await roll(server, sample.metadata["task_id"], policy, openai_sampling(sampling_params))
+        played = await roll(server, sample.metadata["task_id"], policy, openai_sampling(sampling_params),
+                            **getattr(args, "proctor_options", {}))
     return samples_of(sample, played.record, played.grade.reward)
 
 

@@ -1,31 +1,19 @@
-"""The environment, and the small HTTP client that it needs, with the standard library and pydantic."""
+"""The environment, on proctor_client's requests and their repeats."""
 
 from __future__ import annotations
 
-import json
 import os
 import platform
 import shlex
-import time
-import urllib.error
-import urllib.request
 import uuid
 from typing import Any
 
 from minisweagent.exceptions import Submitted
+from proctor_client._http import Transport
+from proctor_client import Problem
 from pydantic import BaseModel
 
 DONE = "COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT"
-
-
-class Problem(Exception):
-    """An error answer of the server. `retry` says that the same request may succeed later."""
-
-    def __init__(self, status: int, body: dict):
-        super().__init__(f"{body.get('code', status)}: {body.get('detail', '')}")
-        self.status = status
-        self.code = body.get("code", "")
-        self.retry = bool(body.get("retry", False))
 
 
 class ProctorEnvironmentConfig(BaseModel):
@@ -52,11 +40,13 @@ class ProctorEnvironment:
 
     def __init__(self, *, config_class: type = ProctorEnvironmentConfig, **kwargs):
         self.config = config_class(**kwargs)
-        self.url = (self.config.url or os.environ.get("PROCTOR_URL", "http://127.0.0.1:8080")).rstrip("/")
         # Never part of the configuration, which trajectories hold.
         self._key = os.environ.get("PROCTOR_API_KEY", "")
         self.rollout_id = os.environ.get("PROCTOR_ROLLOUT", "")
         self._token = os.environ.get("PROCTOR_AGENT_TOKEN", "")
+        # Every request names its own key or token; which one is here does not matter.
+        self._transport = Transport(self.config.url or None, self._key or self._token or "none", timeout=600, tries=8)
+        self.url = self._transport.url
         self.workdir = os.environ.get("PROCTOR_WORKDIR", "")
         self.instruction = ""
         self.grade_result: dict | None = None
@@ -88,7 +78,8 @@ class ProctorEnvironment:
 
     def diff(self) -> str:
         """Gives the work as a unified diff, made on the trusted side. It needs the trainer's key."""
-        return self._request("GET", f"/v1/rollouts/{self.rollout_id}/patch", self._trainer(), raw=True)
+        patch = self._request("GET", f"/v1/rollouts/{self.rollout_id}/patch", self._trainer())
+        return patch.decode("utf-8", "replace") if patch else ""
 
     def get_template_vars(self, **kwargs) -> dict[str, Any]:
         system = {"system": "Linux", "release": "", "version": "", "machine": platform.machine()}
@@ -147,33 +138,8 @@ class ProctorEnvironment:
         submission = "".join(lines[1:])
         raise Submitted({"role": "exit", "content": submission, "extra": {"exit_status": "Submitted", "submission": submission}})
 
-    def _request(self, method: str, path: str, token: str, body: dict | None = None, *, key: str = "", wait: int = 600, raw: bool = False, tries: int = 8):
-        """Sends a request until it is answered. With a key a call runs once, however often it is sent."""
-        for left in reversed(range(tries)):
-            try:
-                return self._once(method, path, token, body, key, wait, raw)
-            except (Problem, OSError) as error:
-                if left == 0 or isinstance(error, Problem) and not error.retry:
-                    raise
-                time.sleep(min(0.2 * 2 ** (tries - left - 1), 20))
-
-    def _once(self, method, path, token, body, key, wait, raw):
-        request = urllib.request.Request(self.url + path, method=method)
-        request.add_header("Authorization", "Bearer " + token)
-        if key:
-            request.add_header("Idempotency-Key", key)
-        data = None
-        if body is not None:
-            request.add_header("Content-Type", "application/json")
-            data = json.dumps(body).encode()
-        try:
-            with urllib.request.urlopen(request, data, timeout=wait) as answer:
-                text = answer.read()
-        except urllib.error.HTTPError as refused:
-            text = refused.read()
-            try:
-                problem = json.loads(text)
-            except ValueError:  # a proxy's page
-                problem = {"detail": str(refused.reason), "retry": refused.code >= 500}
-            raise Problem(refused.code, problem) from None
-        return text.decode("utf-8", "replace") if raw else json.loads(text or b"null")
+    def _request(self, method: str, path: str, token: str, body: dict | None = None, *, key: str = "", wait: int = 600) -> Any:
+        """Sends a request until it is answered. With a key it runs once, however often it is sent; submit and grade do so
+        without one."""
+        once = key or (f"{self._session}-{path}" if method == "POST" else None)
+        return self._transport.send(method, path, body, token=token, key=once, timeout=wait)

@@ -41,7 +41,8 @@ func (w *writer) weighed(raw json.RawMessage, s *trajectory.Segment, turn int) j
 	if plainlyOther(raw) { // most bytes of a chat are not the assistant's
 		return raw
 	}
-	if json.Unmarshal(raw, &fields) != nil || string(fields["role"]) != `"assistant"` {
+	var role string
+	if json.Unmarshal(raw, &fields) != nil || json.Unmarshal(fields["role"], &role) != nil || role != "assistant" {
 		return raw
 	}
 	weight := "0"
