@@ -19,6 +19,7 @@ import (
 	"proctor/internal/config"
 	"proctor/internal/demo"
 	"proctor/internal/rollouts"
+	"proctor/sandbox/docker"
 	"proctor/tasks"
 )
 
@@ -155,7 +156,11 @@ func startDemo(ctx context.Context, cfg config.Config, listener net.Listener) (_
 	if len(all) != 1 {
 		return nil, nil, errors.Join(usage(fmt.Errorf("--task holds %d tasks; name the folder of one", len(all))), listener.Close(), s.close(true))
 	}
-	if err := t.open(ctx, s.engine, all[0]); err != nil {
+	upstream, ok := s.engine.(*docker.Engine)
+	if !ok {
+		return nil, nil, errors.Join(usage(fmt.Errorf("the demo's stand-in for an upstream host needs engine: docker, not %s", s.engine.Name())), listener.Close(), s.close(true))
+	}
+	if err := t.open(ctx, upstream, all[0]); err != nil {
 		return nil, nil, errors.Join(infra(err), listener.Close(), s.close(true))
 	}
 	r, err := s.start(listener)

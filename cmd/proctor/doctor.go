@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net/http"
 	"os"
 	"os/exec"
@@ -18,7 +19,6 @@ import (
 
 	"proctor/internal/config"
 	"proctor/sandbox"
-	"proctor/sandbox/docker"
 )
 
 // baseImage is what the demo, the bench and the tests make their sandboxes from.
@@ -46,7 +46,7 @@ func newDoctor() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "doctor",
 		Short: "Say what this machine can run, with a remedy on every line that fails",
-		Long: `Checks the Docker engine, the base image, the box agent, the data folder, the witness and the judge.
+		Long: `Checks the engine that the settings name and the other one, the base image, the box agent, the data folder, the witness and the judge.
 
 Exit status: 0 all is well, 1 something is missing, 2 a bad setting, 3 no Docker daemon answers.`,
 		Example: "  proctor doctor\n  proctor doctor --json | jq -r '.checks[] | select(.ok | not) | .remedy'",
@@ -78,14 +78,16 @@ Exit status: 0 all is well, 1 something is missing, 2 a bad setting, 3 no Docker
 
 // examine runs every check.
 func examine(ctx context.Context, settings config.Config, image string) examination {
-	engine, err := docker.New(docker.Options{Owner: "doctor", BoxPath: settings.Boxd, NoPull: true})
+	log := slog.New(slog.DiscardHandler)
+	engine, err := openEngine(settings, "doctor", true, log)
 	var all []check
 	if err != nil {
-		all = append(all, check{Name: "engine/docker", Detail: err.Error(), Remedy: "set DOCKER_HOST to a unix:// address, or unset it", infra: true})
+		all = append(all, check{Name: "engine/" + settings.Engine, Detail: err.Error(), Remedy: "set DOCKER_HOST to a unix:// address, or unset it", infra: true})
 	} else {
 		defer engine.Close()
 		all = append(all, checkEngine(ctx, engine), checkImage(ctx, engine, image))
 	}
+	all = append(all, checkOther(ctx, settings, log))
 	all = append(all, checkBoxd(settings.Boxd), checkStore(settings.Data))
 	all = append(all, checkWitness(ctx, engine, image, all), checkJudge(ctx, settings.Judge),
 		checkRuntime("runc"), checkRuntime("runsc"))
@@ -103,7 +105,7 @@ func checkEngine(ctx context.Context, engine sandbox.Engine) check {
 	defer cancel()
 	caps, err := engine.Capabilities(ctx)
 	if err != nil {
-		c.Detail, c.Remedy = err.Error(), "start a Docker daemon: make docker"
+		c.Detail, c.Remedy = err.Error(), remedies[engine.Name()]
 		return c
 	}
 	c.OK, c.Detail = caps.Seccomp, "version "+caps.Version
@@ -112,6 +114,27 @@ func checkEngine(ctx context.Context, engine sandbox.Engine) check {
 	}
 	if !caps.Seccomp {
 		c.Remedy = "use a kernel and a daemon with seccomp: sandboxes are not confined without it"
+	}
+	return c
+}
+
+// remedies are what to do about an engine that cannot run here.
+var remedies = map[string]string{
+	"docker": "start a Docker daemon: make docker",
+	"oci":    "run as root, install runc (apt-get install runc), and set oci.store to a folder on ext4, xfs or btrfs",
+}
+
+// checkOther tells whether the engine that the settings do not name could be used. It need not: it is for information.
+func checkOther(ctx context.Context, settings config.Config, log *slog.Logger) check {
+	settings.Engine = map[string]string{"docker": "oci", "oci": "docker"}[settings.Engine]
+	engine, err := openEngine(settings, "doctor", true, log)
+	if err != nil {
+		return check{Name: "engine/" + settings.Engine, OK: true, Detail: "not usable (optional): " + err.Error(), Remedy: remedies[settings.Engine]}
+	}
+	defer engine.Close()
+	c := checkEngine(ctx, engine)
+	if !c.OK {
+		c.OK, c.infra, c.Detail = true, false, "not usable (optional): "+c.Detail
 	}
 	return c
 }
@@ -126,7 +149,7 @@ func checkImage(ctx context.Context, engine sandbox.Engine, ref string) check {
 	case errors.Is(err, sandbox.ErrNoImage):
 		c.Detail, c.Remedy = ref+" is not there", "build it: make image"
 	case err != nil:
-		c.Detail, c.Remedy = err.Error(), "start a Docker daemon: make docker"
+		c.Detail, c.Remedy = err.Error(), remedies[engine.Name()]
 	default:
 		c.OK, c.Detail = true, fmt.Sprintf("%s, %d MB", ref, image.Size/1e6)
 	}

@@ -8,12 +8,11 @@ import (
 
 	"proctor/monitor/witness"
 	"proctor/sandbox"
-	"proctor/sandbox/docker"
 )
 
 // checkWitness makes sure that the kernel tells us of opens: where the other checks say that a sandbox can
 // be made, in one.
-func checkWitness(ctx context.Context, engine *docker.Engine, image string, others []check) check {
+func checkWitness(ctx context.Context, engine sandbox.Engine, image string, others []check) check {
 	c := check{Name: "witness"}
 	hub, err := witness.NewHub(nil)
 	if err != nil {
@@ -38,7 +37,7 @@ func checkWitness(ctx context.Context, engine *docker.Engine, image string, othe
 }
 
 // tryWitness has a sandbox open a protected file, and be denied it.
-func tryWitness(ctx context.Context, hub *witness.Hub, engine *docker.Engine, image string) error {
+func tryWitness(ctx context.Context, hub *witness.Hub, engine sandbox.Engine, image string) error {
 	session, err := engine.Create(ctx, sandbox.Spec{Name: "doctor", Image: image, Workdir: "/tmp"})
 	if err != nil {
 		return err

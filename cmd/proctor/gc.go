@@ -15,7 +15,6 @@ import (
 	"proctor/internal/config"
 	"proctor/internal/rollouts"
 	"proctor/internal/store"
-	"proctor/sandbox/docker"
 )
 
 // collected is what gc did, or would do.
@@ -109,7 +108,7 @@ func collect(ctx context.Context, cfg config.Config, older time.Duration, dry bo
 	for _, row := range live {
 		held = append(held, row.Box)
 	}
-	engine, err := docker.New(docker.Options{Owner: st.Owner(), BoxPath: cfg.Boxd, NoPull: true})
+	engine, err := openEngine(cfg, st.Owner(), true, nil)
 	if err != nil {
 		return out, infra(err)
 	}

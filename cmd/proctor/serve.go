@@ -58,7 +58,9 @@ func serveFlags(cmd *cobra.Command, file *string, c *config.Config) {
 	f.StringVar(&c.Listen, "listen", c.Listen, "address to listen on; port 0 picks a free one")
 	f.StringVar(&c.CompatListen, "compat-listen", c.CompatListen, "loopback `ADDRESS` for OpenEnv and NeMo-Gym clients, which send no key; empty for none")
 	f.StringVar(&c.Data, "data", c.Data, "data folder: store, keys, state of prepared images")
-	f.StringVar(&c.Engine, "engine", c.Engine, "sandbox engine: docker")
+	f.StringVar(&c.Engine, "engine", c.Engine, "sandbox engine: docker, oci")
+	f.StringVar(&c.OCI.Runtime, "oci-runtime", c.OCI.Runtime, "OCI runtime of the oci engine, a name or path (default: the first of runc, crun, runsc)")
+	f.StringVar(&c.OCI.Store, "oci-store", c.OCI.Store, "folder of the oci engine for unpacked images and sandboxes (default /var/lib/initd)")
 	f.StringSliceVar(&c.Tasks, "tasks", nil, "task files or folders")
 	f.StringSliceVar(&c.Packs, "packs", nil, "rule packs beside the built-in ones")
 	f.StringVar(&c.Boxd, "boxd", c.Boxd, "the box agent's binary (default: boxd beside this program)")
@@ -94,6 +96,7 @@ func settings(cmd *cobra.Command, file string, flags config.Config) (config.Conf
 	}
 	for name, lay := range map[string]func(){
 		"listen": func() { c.Listen = flags.Listen }, "data": func() { c.Data = flags.Data }, "engine": func() { c.Engine = flags.Engine },
+		"oci-runtime": func() { c.OCI.Runtime = flags.OCI.Runtime }, "oci-store": func() { c.OCI.Store = flags.OCI.Store },
 		"tasks": func() { c.Tasks = flags.Tasks }, "packs": func() { c.Packs = flags.Packs }, "boxd": func() { c.Boxd = flags.Boxd },
 		"ready-file": func() { c.ReadyFile = flags.ReadyFile }, "on-exit": func() { c.OnExit = flags.OnExit }, "preset": func() { c.Preset = flags.Preset },
 		"compat-listen": func() { c.CompatListen = flags.CompatListen },

@@ -208,8 +208,54 @@ func TestShellOutlivesTheServer(t *testing.T) {
 	}
 }
 
-// The black-box probe of the sandbox contract passes as a whole.
+// The black-box probe of the sandbox contract passes as a whole, on both engines. Most of it is waiting: both at once.
 func TestExecProbe(t *testing.T) {
+	t.Run("docker", func(t *testing.T) {
+		t.Parallel()
+		execProbe(t)
+	})
+	t.Run("oci with runc", func(t *testing.T) {
+		t.Parallel()
+		needRunc(t)
+		execProbe(t, "--engine", "oci", "--oci-runtime", "runc", "--oci-store", ociStore(t))
+	})
+}
+
+// needRunc makes sure that the oci engine can run here. Where it cannot, the test fails under a run that demands all,
+// and is skipped, loudly, elsewhere.
+func needRunc(t *testing.T) {
+	t.Helper()
+	_, err := exec.LookPath("runc")
+	if err == nil && os.Geteuid() != 0 {
+		err = errors.New("not root")
+	}
+	if err == nil {
+		return
+	}
+	if os.Getenv("CI") == "true" || os.Getenv("PROCTOR_REQUIRE_DOCKER") == "1" {
+		t.Fatalf("the oci engine needs root and the package runc: %v", err)
+	}
+	t.Skipf("NOT TESTED, the oci engine needs root and the package runc: %v", err)
+}
+
+// ociStore gives a store of the test's own, on the disk that the machine's would be on.
+func ociStore(t *testing.T) string {
+	t.Helper()
+	path, err := os.MkdirTemp("/var/lib", "initd-test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := os.RemoveAll(path); err != nil {
+			t.Error(err)
+		}
+	})
+	return path
+}
+
+// execProbe runs the probe against a server with flags.
+func execProbe(t *testing.T, flags ...string) {
+	t.Helper()
 	script, err := filepath.Abs("../../../shared/tools/exec_probe.py")
 	if err != nil {
 		t.Fatal(err)
@@ -220,7 +266,7 @@ func TestExecProbe(t *testing.T) {
 		}
 		t.Skipf("SKIPPED, LOUDLY: the shared probe is not beside the project: %v", err)
 	}
-	s := startServer(t, t.TempDir(), "--log-level", "warn")
+	s := startServer(t, t.TempDir(), append([]string{"--log-level", "warn"}, flags...)...)
 	ctx, cancel := context.WithTimeout(t.Context(), 15*time.Minute)
 	defer cancel()
 	// Most of a probe is waiting, so that some at once take a fraction of the time.

@@ -14,7 +14,6 @@ import (
 
 	"proctor/internal/config"
 	"proctor/sandbox"
-	"proctor/sandbox/docker"
 	"proctor/tasks"
 )
 
@@ -105,7 +104,7 @@ func oneTask(stderr io.Writer, path, id string, loaded []*tasks.Task, problems [
 }
 
 func prepareOne(ctx context.Context, settings config.Config, task *tasks.Task, hardening bool) (*preparedShown, error) {
-	engine, err := docker.New(docker.Options{Owner: fmt.Sprintf("show-%d", os.Getpid()), BoxPath: settings.Boxd})
+	engine, err := openEngine(settings, fmt.Sprintf("show-%d", os.Getpid()), false, nil)
 	if err != nil {
 		return nil, infra(err)
 	}

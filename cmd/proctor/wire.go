@@ -37,7 +37,7 @@ import (
 type server struct {
 	cfg     config.Config
 	store   *store.Store
-	engine  *docker.Engine
+	engine  engine
 	pool    *pool.Engine // of rollouts' sandboxes, over engine; nil for none
 	manager *rollouts.Manager
 	witness func() error // closes it; nil before it is opened
@@ -83,7 +83,7 @@ func openServer(ctx context.Context, cfg config.Config, log *slog.Logger, tw twe
 	if s.key, err = trainerKey(cfg); err != nil {
 		return nil, infra(err)
 	}
-	s.engine, err = docker.New(docker.Options{Owner: s.store.Owner(), BoxPath: cfg.Boxd, Log: log})
+	s.engine, err = openEngine(cfg, s.store.Owner(), false, log)
 	if err != nil {
 		return nil, infra(err)
 	}
@@ -94,7 +94,11 @@ func openServer(ctx context.Context, cfg config.Config, log *slog.Logger, tw twe
 // sweep removes what a crash left of earlier servers on this data folder: folders of sandboxes that
 // never came to be, and a demo's stand-ins. What it cannot remove stays for the next start.
 func (s *server) sweep(ctx context.Context) {
-	if err := errors.Join(s.engine.RemoveServices(ctx), s.engine.Sweep(ctx)); err != nil {
+	err := s.engine.Sweep(ctx)
+	if services, ok := s.engine.(*docker.Engine); ok {
+		err = errors.Join(services.RemoveServices(ctx), err)
+	}
+	if err != nil {
 		s.log.Warn("leftovers of an earlier server stay", "err", err)
 	}
 }

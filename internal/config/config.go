@@ -53,6 +53,15 @@ type Config struct {
 	// it; "" is none.
 	PackageIndex string `yaml:"package_index" json:"package_index" env:"PROCTOR_PACKAGE_INDEX"`
 	Egress       Egress `yaml:"egress" json:"egress"`
+	OCI          OCI    `yaml:"oci" json:"oci"`
+}
+
+// OCI are the settings of the oci engine.
+type OCI struct {
+	Runtime string `yaml:"runtime" json:"runtime" env:"PROCTOR_OCI_RUNTIME"`    // a program's name or path; "" is the first of runc, crun, runsc
+	Store   string `yaml:"store" json:"store" env:"PROCTOR_OCI_STORE"`          // folder of unpacked images and sandboxes; "" is /var/lib/initd
+	UserNS  int    `yaml:"user_ns" json:"user_ns" env:"PROCTOR_OCI_USER_NS"`    // first host id of a sandbox's users; 0 for no user namespace
+	HidePID bool   `yaml:"hide_pid" json:"hide_pid" env:"PROCTOR_OCI_HIDE_PID"` // hide other users' processes from commands in /proc
 }
 
 // Egress bounds what tasks' allowlists reach.
@@ -162,6 +171,12 @@ func set(f reflect.Value, text string) error {
 		f.SetString(text)
 	case []string:
 		f.Set(reflect.ValueOf(strings.Split(text, ":")))
+	case bool:
+		b, err := strconv.ParseBool(text)
+		if err != nil {
+			return fmt.Errorf("%q is neither true nor false", text)
+		}
+		f.SetBool(b)
 	case int:
 		n, err := strconv.Atoi(text)
 		if err != nil {
@@ -191,7 +206,7 @@ func (c Config) Check() error {
 		name, value string
 		of          []string
 	}{
-		{"engine", c.Engine, []string{"docker"}},
+		{"engine", c.Engine, []string{"docker", "oci"}},
 		{"on_exit", c.OnExit, []string{"keep", "remove"}},
 		{"log_level", c.LogLevel, []string{"debug", "info", "warn", "error"}},
 		{"log_format", c.LogFormat, []string{"text", "json"}},
@@ -209,6 +224,9 @@ func (c Config) Check() error {
 	}
 	if c.Judge.URL != "" && c.Judge.Model == "" {
 		return errors.New("judge.url is set without judge.model; name the model that the endpoint serves")
+	}
+	if c.OCI.UserNS != 0 && (c.OCI.UserNS < 1<<16 || c.OCI.UserNS > 1<<31-1<<17) {
+		return fmt.Errorf("oci.user_ns is %d; it must be 0 (no user namespace) or a host id from 65536 up", c.OCI.UserNS)
 	}
 	if c.PoolMax < 0 || c.PoolMax > 4096 {
 		return fmt.Errorf("pool_max is %d; it must be 0 (no pool) to 4096", c.PoolMax)

@@ -27,7 +27,7 @@ var allowed = map[string][]string{
 	"tasks":               {"sandbox", "tasks"},
 	"internal":            {"sandbox", "rules", "judge", "monitor", "tasks", "internal"},
 	"cmd/boxd":            {"sandbox", "sandbox/box"},
-	"cmd/proctor":         {"sandbox", "sandbox/box", "sandbox/docker", "sandbox/pool", "sandbox/egress", "rules", "judge", "monitor", "tasks", "internal"},
+	"cmd/proctor":         {"sandbox", "sandbox/box", "sandbox/confine", "sandbox/docker", "sandbox/oci", "sandbox/pool", "sandbox/egress", "rules", "judge", "monitor", "tasks", "internal"},
 }
 
 // engines are the packages that only cmd may import.

@@ -12,25 +12,21 @@ import (
 	"github.com/docker/docker/api/types/filters"
 	"github.com/docker/docker/api/types/image"
 	"github.com/docker/docker/api/types/network"
+
+	"proctor/sandbox/confine"
 )
 
 // Kinds of a Leftover.
 const (
-	LeftSandbox = "sandbox"
-	LeftService = "service"
-	LeftNetwork = "network"
-	LeftFolder  = "run folder"
-	LeftImage   = "image"
+	LeftSandbox = confine.LeftSandbox
+	LeftService = confine.LeftService
+	LeftNetwork = confine.LeftNetwork
+	LeftFolder  = confine.LeftFolder
+	LeftImage   = confine.LeftImage
 )
 
 // Leftover is something of ours that the machine keeps.
-type Leftover struct {
-	Kind    string
-	ID      string
-	Name    string
-	Created time.Time // zero where not known
-	Bytes   int64     // 0 where not known
-}
+type Leftover = confine.Leftover
 
 // Leftovers gives the owner's sandboxes, services, networks and run folders that no sandbox has. Those
 // in held, by id, are in use and left out.

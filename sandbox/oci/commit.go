@@ -32,7 +32,7 @@ func (e *Engine) Commit(ctx context.Context, id, ref string) (sandbox.Image, err
 	if err != nil {
 		return sandbox.Image{}, fmt.Errorf("oci: commit %s: %w", id, err)
 	}
-	r, err := store.Commit(ctx, s.Image, filepath.Join(e.folder(id), "u"), ref)
+	r, err := store.Commit(ctx, s.Image, filepath.Join(e.folder(id), "u"), ref, e.opts.Owner)
 	if err := thaw(); err != nil {
 		return sandbox.Image{}, fmt.Errorf("oci: commit %s: %w", id, err)
 	}

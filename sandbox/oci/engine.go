@@ -199,18 +199,6 @@ func (e *Engine) Image(ctx context.Context, ref string) (sandbox.Image, error) {
 	return r.Image(ref), nil
 }
 
-// RemoveImage removes the name that Commit gave an image; nil where there is none. Its files go with GC.
-func (e *Engine) RemoveImage(_ context.Context, ref string) error {
-	store, _, err := e.open()
-	if err != nil {
-		return err
-	}
-	if !store.Owns(ref) {
-		return nil
-	}
-	return store.Untag(ref)
-}
-
 // detached gives a context for cleaning up that outlives ctx's cancellation.
 func detached(ctx context.Context, limit time.Duration) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.WithoutCancel(ctx), limit)

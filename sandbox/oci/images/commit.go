@@ -16,10 +16,10 @@ import (
 	"proctor/sandbox/oci/tree"
 )
 
-// Commit keeps what an overlay's upper folder holds as a layer on top of base, as a new image under ref. Nobody may be
+// Commit keeps what an overlay's upper folder holds as a layer on top of base, as a new image under ref, which is owner's. Nobody may be
 // writing to upper meanwhile. The layer is not written through to the disk, which would take longer than all else: the
 // image counts until the machine starts again. The caller holds the store.
-func (s *Store) Commit(ctx context.Context, base Record, upper, ref string) (Record, error) {
+func (s *Store) Commit(ctx context.Context, base Record, upper, ref, owner string) (Record, error) {
 	if _, file := fileRef(ref); file || !wellFormed(ref) {
 		return Record{}, fmt.Errorf("%w: %q is no image reference", sandbox.ErrNoImage, ref)
 	}
@@ -50,13 +50,7 @@ func (s *Store) Commit(ctx context.Context, base Record, upper, ref string) (Rec
 	if err := s.write("i/"+hex.EncodeToString(sum[:]), r); err != nil {
 		return Record{}, err
 	}
-	return r, s.Tag(ref, r.Digest, true)
-}
-
-// Owns reports whether ref was made by Commit.
-func (s *Store) Owns(ref string) bool {
-	entry, known := s.ref(ref)
-	return known && entry.Own
+	return r, s.tag(ref, r.Digest, owner)
 }
 
 // All gives every image that is there as a whole.

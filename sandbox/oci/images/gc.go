@@ -19,10 +19,10 @@ type Collected struct {
 	Bytes  int64 // of the layers' files
 }
 
-// GC removes images made before a time that no sandbox uses, refs that lead nowhere, layers that no image has, and what
+// GC removes images that drop says may go and that no sandbox uses, refs that lead nowhere, layers that no image has, and what
 // crashes left. used gives, once nobody can add anything any more, the layers that sandboxes have mounted; those stay,
 // and images whose topmost layer is among them.
-func (s *Store) GC(ctx context.Context, before time.Time, used func() (map[string]bool, error), dry bool) (Collected, error) {
+func (s *Store) GC(ctx context.Context, drop func(Record) bool, used func() (map[string]bool, error), dry bool) (Collected, error) {
 	release, err := s.lock(ctx, "lock", unix.LOCK_EX)
 	if err != nil {
 		return Collected{}, err
@@ -33,7 +33,7 @@ func (s *Store) GC(ctx context.Context, before time.Time, used func() (map[strin
 		return Collected{}, err
 	}
 	var out Collected
-	kept, err := s.sortOut(before, mounted, &out, dry)
+	kept, err := s.sortOut(drop, mounted, &out, dry)
 	if err != nil {
 		return out, err
 	}
@@ -45,7 +45,7 @@ func (s *Store) GC(ctx context.Context, before time.Time, used func() (map[strin
 }
 
 // sortOut removes the images that may go, and gives the keys of the layers that must stay.
-func (s *Store) sortOut(before time.Time, mounted map[string]bool, out *Collected, dry bool) (map[string]bool, error) {
+func (s *Store) sortOut(drop func(Record) bool, mounted map[string]bool, out *Collected, dry bool) (map[string]bool, error) {
 	kept := map[string]bool{}
 	for id := range mounted {
 		kept[key(id)] = true
@@ -56,7 +56,7 @@ func (s *Store) sortOut(before time.Time, mounted map[string]bool, out *Collecte
 	}
 	for _, entry := range entries {
 		r, err := s.Lookup("sha256:" + entry.Name())
-		if err == nil && (!r.Created.Before(before) || len(r.Layers) > 0 && mounted[r.Layers[len(r.Layers)-1]]) {
+		if err == nil && (!drop(r) || len(r.Layers) > 0 && mounted[r.Layers[len(r.Layers)-1]]) {
 			for _, id := range r.Layers {
 				kept[key(id)] = true
 			}

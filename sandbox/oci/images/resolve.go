@@ -52,7 +52,7 @@ func (s *Store) Resolve(ctx context.Context, ref string, from Sources) (Record, 
 		return Record{}, fmt.Errorf("%w: %q is no image reference", sandbox.ErrNoImage, ref)
 	}
 	entry, known := s.ref(ref)
-	if known && entry.Own {
+	if known && entry.Owner != "" {
 		return s.Lookup(entry.Digest)
 	}
 	if strings.HasPrefix(ref, "sha256:") {
@@ -136,7 +136,7 @@ func (s *Store) remember(ref, digest string) error {
 	if entry, known := s.ref(ref); known && entry.Digest == digest {
 		return nil
 	}
-	return s.Tag(ref, digest, false)
+	return s.tag(ref, digest, "")
 }
 
 // export writes an image of the daemon's to a file: its archive tells only at its end what the layers before it are.

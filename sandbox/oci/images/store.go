@@ -150,7 +150,8 @@ func (s *Store) Lookup(digest string) (Record, error) {
 type refEntry struct {
 	Ref    string `json:"ref"`
 	Digest string `json:"digest"`
-	Own    bool   `json:"own"` // made here by Commit; others only remember what a daemon or registry said last
+	// Owner is whose Commit made it; "" for those that only remember what a daemon or registry said last.
+	Owner string `json:"owner,omitempty"`
 }
 
 // ref gives what a ref stands for.
@@ -160,17 +161,35 @@ func (s *Store) ref(name string) (refEntry, bool) {
 	return entry, err == nil && entry.Ref == name
 }
 
-// Tag gives an image a ref.
-func (s *Store) Tag(ref, digest string, own bool) error {
-	return s.write("r/"+hashed(ref), refEntry{ref, digest, own})
+// tag gives an image a ref.
+func (s *Store) tag(ref, digest, owner string) error {
+	return s.write("r/"+hashed(ref), refEntry{ref, digest, owner})
 }
 
-// Untag removes a ref; nil where there is none.
-func (s *Store) Untag(ref string) error {
-	err := os.Remove(filepath.Join(s.path, "r", hashed(ref)))
-	if errors.Is(err, fs.ErrNotExist) {
+// Refs lists the refs that an owner's commits made.
+func (s *Store) Refs(owner string) []string {
+	entries, _ := os.ReadDir(filepath.Join(s.path, "r")) // none: it names nothing
+	var refs []string
+	for _, file := range entries {
+		var entry refEntry
+		if err := s.read("r/"+file.Name(), &entry); err == nil && entry.Owner == owner {
+			refs = append(refs, entry.Ref)
+		}
+	}
+	return refs
+}
+
+// Drop removes a ref of a commit's and, where no sandbox has it mounted, its image; nil where there is none. used is as
+// for GC.
+func (s *Store) Drop(ctx context.Context, ref string, used func() (map[string]bool, error)) error {
+	entry, known := s.ref(ref)
+	if !known || entry.Owner == "" {
 		return nil
 	}
+	if err := os.Remove(filepath.Join(s.path, "r", hashed(ref))); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	_, err := s.GC(ctx, func(r Record) bool { return r.Digest == entry.Digest }, used, false)
 	return err
 }
 
