@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"slices"
 	"time"
 
@@ -36,9 +37,20 @@ func (e *Engine) Attach(ctx context.Context, id string) (sandbox.Session, error)
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
+		if blocked(err) {
+			return nil, s.severed(ctx, err)
+		}
 		return nil, s.notReady(ctx, err)
 	}
+	e.watchDisk(s, found)
 	return s, nil
+}
+
+// blocked reports whether something else lies where the agent listens, which the host never puts there. An agent of
+// another version, or one that is slow, is not that.
+func blocked(err error) bool {
+	var op *net.OpError
+	return errors.Is(err, box.ErrImpostor) || errors.As(err, &op) && op.Op == "dial"
 }
 
 // inspectOurs looks at a sandbox of this owner; ErrGone where there is none.

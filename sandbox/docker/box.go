@@ -22,7 +22,7 @@ func dialBox(ctx context.Context, socket string, pid int, init box.Init) (boxCon
 // notYet reports whether dialling again may help: the agent has not opened its socket yet, or somebody inside
 // took its place, which the agent notices and mends.
 func notYet(err error) bool {
-	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, box.ErrImpostor)
+	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ECONNREFUSED) || blocked(err)
 }
 
 // broken reports whether err means that the connection is of no more use: package box tells so by a

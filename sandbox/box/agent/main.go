@@ -27,7 +27,7 @@ const DefaultSocket = "/run/init/ctl"
 
 const (
 	spareThreads = 16              // at most, made at once: a fork bomb may leave no room for one more
-	relisten     = 5 * time.Second // how often the socket is looked after
+	relisten     = 2 * time.Second // how often the socket is looked after
 )
 
 // Main is the agent's life: it comes back only where it cannot work at all, or, over stdio, when the
@@ -127,8 +127,13 @@ func (s *Server) listen(ctx context.Context, path string) error {
 }
 
 func listenUnix(path string) (*listener, error) {
-	_ = os.Remove(path)
+	if err := os.Remove(path); err != nil {
+		_ = os.RemoveAll(path) // a folder full of things, say
+	}
 	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
+	if err != nil && clearOut(filepath.Dir(path)) { // a folder without room for a socket
+		l, err = net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
+	}
 	if err != nil {
 		return nil, fmt.Errorf("listening: %w", err)
 	}
@@ -143,6 +148,18 @@ func listenUnix(path string) (*listener, error) {
 		return nil, fmt.Errorf("listening: %w", err)
 	}
 	return &listener{l, made}, nil
+}
+
+// clearOut empties the socket's folder, which is small and holds nothing else of ours.
+func clearOut(dir string) bool {
+	entries, err := os.ReadDir(dir)
+	if err != nil || len(entries) == 0 || len(entries) > 1024 {
+		return false
+	}
+	for _, e := range entries {
+		_ = os.RemoveAll(filepath.Join(dir, e.Name()))
+	}
+	return true
 }
 
 // listener remembers the file that it made.
