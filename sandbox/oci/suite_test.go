@@ -81,8 +81,11 @@ var builtBox = sync.OnceValues(func() (string, error) {
 // store gives the tests' own store, on the disk that the machine's would be on.
 var store = sync.OnceValues(func() (string, error) {
 	folder, err := os.MkdirTemp("/var/lib", "initd-test")
+	if err != nil {
+		return "", err
+	}
 	sharedStore = folder
-	return folder, err
+	return folder, os.Chmod(folder, 0o711) // as the users of a user namespace need it
 })
 
 func TestMain(m *testing.M) {

@@ -21,10 +21,15 @@ type identity struct {
 	home     string
 }
 
-// credential is nil for ourselves, which spares the child three system calls.
+// credential is nil for ourselves, which spares the child three system calls, unless the engine gave us a group of
+// our own: by it we see all of a /proc that hides us from commands.
 func (i identity) credential() *syscall.Credential {
 	if i.uid == 0 && i.gid == 0 {
-		return nil
+		own, _ := syscall.Getgroups() // none where it cannot be told
+		if !slices.ContainsFunc(own, func(gid int) bool { return gid != 0 }) {
+			return nil
+		}
+		return &syscall.Credential{}
 	}
 	return &syscall.Credential{Uid: i.uid, Gid: i.gid, Groups: i.groups}
 }
