@@ -13,6 +13,7 @@ import (
 	"github.com/docker/go-units"
 
 	"proctor/sandbox"
+	"proctor/sandbox/box"
 	"proctor/sandbox/confine"
 )
 
@@ -65,11 +66,15 @@ func (e *Engine) hostConfig(spec sandbox.Spec, limits sandbox.Limits, binary, fo
 	if err != nil {
 		return nil, err
 	}
+	servers, options, search := resolver(spec.Network)
 	host := &container.HostConfig{
 		Runtime:       e.opts.Runtime,
 		NetworkMode:   networkMode(spec.Network),
 		Sysctls:       sysctls(spec.Network),
 		ExtraHosts:    hosts,
+		DNS:           servers,
+		DNSOptions:    options,
+		DNSSearch:     search,
 		IpcMode:       "private",
 		CapDrop:       []string{"ALL"},
 		CapAdd:        confine.Capabilities(),
@@ -132,6 +137,16 @@ func sysctls(n sandbox.Network) map[string]string {
 		return nil // a kernel without IPv6 refuses the setting
 	}
 	return map[string]string{"net.ipv6.conf.all.disable_ipv6": "0"}
+}
+
+// resolver gives the resolver, its options and the search domains of a sandbox without a network: the address
+// at which a relay's answers, and nothing before one is opened. The daemon would copy the host's, which say
+// where the host is. Nil for other networks: the daemon's own choice.
+func resolver(n sandbox.Network) (servers, options, search []string) {
+	if networkMode(n) != "none" {
+		return nil, nil, nil
+	}
+	return []string{box.Resolver.Addr().String()}, []string{"ndots:0"}, []string{"."}
 }
 
 // networkMode is the daemon's word for n.

@@ -91,6 +91,7 @@ func (b *building) run(ctx context.Context, spec sandbox.Spec, image sandbox.Ima
 		}
 		return nil, s.notReady(ctx, err)
 	}
+	e.watchDisk(s, state)
 	return s, nil
 }
 

@@ -31,7 +31,7 @@ func TestLacks(t *testing.T) {
 	if got := lacks(info, true, math.MaxInt64); got != "" {
 		t.Error(got)
 	}
-	want := "no disk quota on overlay2 on extfs, only single files are bounded; open files at most 20000, the daemon may not raise its own limit"
+	want := "no disk quota on overlay2 on extfs, what sandboxes write is measured instead; open files at most 20000, the daemon may not raise its own limit"
 	if got := lacks(info, false, 20000); got != want {
 		t.Error(got)
 	}

@@ -51,6 +51,7 @@ func (s *session) died(class, reason string) error {
 		s.dead = &sandbox.DeadError{Class: class, Reason: reason}
 		_ = s.hangUpLocked() // nobody is at the other end
 		go s.endRelay()
+		s.engine.disks.Forget(s.id)
 	}
 	return s.dead
 }
@@ -144,8 +145,11 @@ func (s *session) notReady(ctx context.Context, cause error) error {
 	}
 	look, cancel := detached(ctx, 10*time.Second)
 	defer cancel()
-	if err := s.fate(look); err != nil {
-		return fmt.Errorf("docker: the box agent of %s did not come up: %w (%v)", s.id, err, cause)
+	for wait := 50 * time.Millisecond; wait < 2*time.Second; wait *= 2 { // the daemon learns of a death a moment later than we do
+		if err := s.fate(look); err != nil {
+			return fmt.Errorf("docker: the box agent of %s did not come up: %w (%v)", s.id, err, cause)
+		}
+		time.Sleep(wait)
 	}
 	return fmt.Errorf("%w: docker: the box agent of %s does not answer: %v", sandbox.ErrUnavailable, s.id, cause)
 }

@@ -16,6 +16,7 @@ import (
 
 	"proctor/sandbox"
 	"proctor/sandbox/confine"
+	"proctor/sandbox/diskwatch"
 )
 
 // Options make an Engine. Only Owner is required.
@@ -50,6 +51,7 @@ type Engine struct {
 	dial   dialFunc
 	starts *confine.StartGate
 	cpus   *confine.CPUPicker
+	disks  *diskwatch.Watcher
 
 	mu         sync.Mutex
 	quotaKnown bool // the daemon was asked about its storage driver
@@ -90,6 +92,7 @@ func New(opts Options) (*Engine, error) {
 		dial:   dialBox,
 		starts: confine.NewStartGate(opts.MaxStarts),
 		cpus:   confine.NewCPUPicker(),
+		disks:  diskwatch.New(opts.Log),
 	}, nil
 }
 
@@ -122,7 +125,7 @@ func (e *Engine) Capabilities(ctx context.Context) (sandbox.Capabilities, error)
 func lacks(info system.Info, quota bool, files int64) string {
 	var words []string
 	if !quota {
-		words = append(words, "no disk quota on "+storage(info)+", only single files are bounded")
+		words = append(words, "no disk quota on "+storage(info)+", what sandboxes write is measured instead")
 	}
 	if files < sandbox.DefaultLimits().OpenFiles {
 		words = append(words, fmt.Sprintf("open files at most %d, the daemon may not raise its own limit", files))
@@ -132,6 +135,7 @@ func lacks(info system.Info, quota bool, files int64) string {
 
 // Close lets go of the connection; sandboxes live on. A run root that holds no sandbox goes.
 func (e *Engine) Close() error {
+	e.disks.Close()
 	e.root.DropIfEmpty()
 	return e.cli.Close()
 }

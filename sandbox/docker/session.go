@@ -127,6 +127,7 @@ func (s *session) Alive(ctx context.Context) error { return s.fate(ctx) }
 // Detach lets go; the sandbox lives on.
 func (s *session) Detach() error {
 	s.endRelay()
+	s.engine.disks.Forget(s.id)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.hangUpLocked()
@@ -135,6 +136,7 @@ func (s *session) Detach() error {
 // Close removes the sandbox.
 func (s *session) Close(ctx context.Context) error {
 	s.endRelay()
+	s.engine.disks.Forget(s.id)
 	s.mu.Lock()
 	s.closed = true
 	hangUp := s.hangUpLocked()

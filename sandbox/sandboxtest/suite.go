@@ -49,7 +49,7 @@ type test struct {
 // Run runs the suite. Each test has a sandbox of its own, four at a time.
 func Run(t *testing.T, lab Lab) {
 	var all []test
-	for _, group := range [][]test{shellTests, outputTests, timeoutTests, repeatTests, limitTests, confinementTests, fileTests, lifeTests, imageTests, terminalTests, isolationTests, fileIsolationTests, egressTests} {
+	for _, group := range [][]test{shellTests, outputTests, timeoutTests, repeatTests, limitTests, confinementTests, fileTests, lifeTests, imageTests, terminalTests, isolationTests, fileIsolationTests, egressTests, diskTests} {
 		all = append(all, group...)
 	}
 	for name := range lab.Except {

@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/netip"
 	"os"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -306,6 +307,9 @@ const resolvConf = "/etc/resolv.conf"
 func pointResolver(path string, addr netip.Addr) error {
 	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
 		return fmt.Errorf("pointing the sandbox at its resolver: %s is no plain file", path)
+	}
+	if text, err := os.ReadFile(path); err == nil && strings.HasPrefix(string(text), "nameserver "+addr.String()+"\n") {
+		return nil // as the engine wrote it, perhaps where nobody can write
 	}
 	err := os.WriteFile(path, []byte("nameserver "+addr.String()+"\noptions ndots:0\n"), 0o644)
 	if err != nil {
