@@ -143,9 +143,9 @@ func short(b []byte) [16]byte {
 }
 
 // grow undoes shrink; earlier holds the calls before by ordinal, from 1.
-func (d *doc) grow(earlier []*trajectory.ModelCall) (*trajectory.ModelCall, error) {
+func (d *doc) grow(earlier []*trajectory.ModelCall, ids *idRows) (*trajectory.ModelCall, error) {
 	c := d.ModelCall
-	c.OutputIDs, c.Logprobs, c.PromptIDs = d.Out, d.LP, d.IDs
+	c.Logprobs = d.LP
 	for _, base := range []int{d.IDBase, d.MsgBase, d.ToolBase} {
 		if base < 0 || base > len(earlier) || base >= c.Ordinal && base > 0 {
 			return nil, fmt.Errorf("model call %d goes on from call %d, which is not before it", c.Ordinal, base)
@@ -156,13 +156,8 @@ func (d *doc) grow(earlier []*trajectory.ModelCall) (*trajectory.ModelCall, erro
 		if d.IDKeep > len(from.PromptIDs)+len(from.OutputIDs) {
 			return nil, fmt.Errorf("model call %d keeps %d ids of call %d, which has fewer", c.Ordinal, d.IDKeep, d.IDBase)
 		}
-		ids := make([]int32, 0, d.IDKeep+len(d.IDs))
-		ids = append(ids, from.PromptIDs[:min(d.IDKeep, len(from.PromptIDs))]...)
-		if rest := d.IDKeep - len(from.PromptIDs); rest > 0 {
-			ids = append(ids, from.OutputIDs[:rest]...)
-		}
-		c.PromptIDs = append(ids, d.IDs...)
 	}
+	c.PromptIDs, c.OutputIDs = ids.place(d, earlier)
 	if d.MsgBase > 0 {
 		from := earlier[d.MsgBase-1]
 		if d.MsgKeep > len(from.Messages) {
@@ -174,6 +169,39 @@ func (d *doc) grow(earlier []*trajectory.ModelCall) (*trajectory.ModelCall, erro
 		c.Tools = earlier[d.ToolBase-1].Tools
 	}
 	return &c, nil
+}
+
+// idRows lays the ids of a rollout's calls out so that a prompt that goes on from a whole earlier call lies
+// behind it in the same array: a rollout of k turns then copies its ids once, not k times. Prompts share memory; they
+// are read and never written.
+type idRows struct {
+	row  [][]int32 // by ordinal - 1: prompt and answer
+	last map[int]bool
+}
+
+// place gives the ids of the call after earlier.
+func (x *idRows) place(d *doc, earlier []*trajectory.ModelCall) (prompt, output []int32) {
+	var row []int32
+	switch {
+	case d.IDBase == 0 && len(d.IDs) == 0 && len(d.Out) == 0:
+		x.row = append(x.row, nil)
+		return d.IDs, d.Out
+	case d.IDBase == 0:
+		row = append(make([]int32, 0, 2*(len(d.IDs)+len(d.Out))), d.IDs...)
+	case d.IDKeep == len(x.row[d.IDBase-1]) && !x.last[d.IDBase]:
+		if x.last == nil {
+			x.last = map[int]bool{}
+		}
+		x.last[d.IDBase] = true // the room behind it is taken
+		row = append(x.row[d.IDBase-1], d.IDs...)
+	default:
+		row = append(make([]int32, 0, d.IDKeep+2*(len(d.IDs)+len(d.Out))), x.row[d.IDBase-1][:d.IDKeep]...)
+		row = append(row, d.IDs...)
+	}
+	n := len(row)
+	row = append(row, d.Out...)
+	x.row = append(x.row, row)
+	return row[:n:n], row[n:len(row):len(row)]
 }
 
 // ints and nums are arrays as base64 of little-endian bytes: exact, and cheap to read.

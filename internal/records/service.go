@@ -186,6 +186,7 @@ func (s *Service) Calls(ctx context.Context, rollout string) ([]*trajectory.Mode
 
 func (s *Service) decode(rows []*store.ModelCall) ([]*trajectory.ModelCall, error) {
 	calls := make([]*trajectory.ModelCall, 0, len(rows))
+	var ids idRows
 	for i, row := range rows {
 		var d doc
 		if err := s.codec.unpackCall(row.Doc, &d); err != nil {
@@ -194,7 +195,7 @@ func (s *Service) decode(rows []*store.ModelCall) ([]*trajectory.ModelCall, erro
 		if d.Ordinal != row.Ordinal || d.Ordinal != i+1 {
 			return nil, fmt.Errorf("records: model call %d is stored as %d, number %d", d.Ordinal, row.Ordinal, i+1)
 		}
-		c, err := d.grow(calls)
+		c, err := d.grow(calls, &ids)
 		if err != nil {
 			return nil, fmt.Errorf("records: %w", err)
 		}

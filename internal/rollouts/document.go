@@ -142,7 +142,11 @@ func sameObservation(a, b *monitor.Observation) bool {
 }
 
 // decodeCall gives the record of a stored call.
-func decodeCall(c *store.Call) (*monitor.Record, *sandbox.ExecResult, error) {
+func decodeCall(c *store.Call) (*monitor.Record, *sandbox.ExecResult, error) { return decodeRecord(c, true) }
+
+// decodeRecord is decodeCall; without event the facts of the call are left out, which are most of its bytes and
+// which exports do not tell.
+func decodeRecord(c *store.Call, event bool) (*monitor.Record, *sandbox.ExecResult, error) {
 	var in intentDoc
 	if err := json.Unmarshal(c.Intent, &in); err != nil {
 		return nil, nil, fmt.Errorf("call %d: its intent does not decode: %w", c.Ordinal, err)
@@ -152,7 +156,7 @@ func decodeCall(c *store.Call) (*monitor.Record, *sandbox.ExecResult, error) {
 		Principal: c.Principal, Witness: in.Witness, Verdict: in.Verdict, BoxID: c.BoxID, BoxCommand: c.BoxCommand,
 		StartedAt: in.StartedAt, Cwd: c.Cwd,
 	}
-	if len(in.Event) > 0 {
+	if event && len(in.Event) > 0 {
 		if err := json.Unmarshal(in.Event, &rec.Event); err != nil {
 			return nil, nil, fmt.Errorf("call %d: its event does not decode: %w", c.Ordinal, err)
 		}

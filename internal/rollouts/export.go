@@ -3,6 +3,7 @@ package rollouts
 import (
 	"context"
 	"encoding/json"
+	"sync"
 	"time"
 
 	"proctor/internal/trajectory/export"
@@ -11,7 +12,7 @@ import (
 // ExportRollout gives a rollout as the forms of package export take it. The patch is made where the
 // form holds one, and nil where it cannot be made any more.
 func (m *Manager) ExportRollout(ctx context.Context, id, form string) (*export.Rollout, error) {
-	t, err := m.Trajectory(ctx, id)
+	t, err := m.trajectory(ctx, id, false)
 	if err != nil {
 		return nil, err
 	}
@@ -42,8 +43,8 @@ func (m *Manager) ExportRollout(ctx context.Context, id, form string) (*export.R
 	return r, nil
 }
 
-// openAITools gives the agent's tools as OpenAI's clients take them.
-func openAITools() json.RawMessage {
+// openAITools gives the agent's tools as OpenAI's clients take them. They do not change while a process runs.
+var openAITools = sync.OnceValue(func() json.RawMessage {
 	var list []any
 	for _, t := range ToolList() {
 		list = append(list, map[string]any{"type": "function", "function": map[string]any{"name": t.Name, "description": t.Description, "parameters": t.InputSchema}})
@@ -53,4 +54,4 @@ func openAITools() json.RawMessage {
 		return nil
 	}
 	return raw
-}
+})

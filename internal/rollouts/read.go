@@ -90,12 +90,17 @@ func (m *Manager) List(ctx context.Context, f Filter) ([]View, string, error) {
 
 // Trajectory gives the record of a rollout, as far as it has come.
 func (m *Manager) Trajectory(ctx context.Context, id string) (*Trajectory, error) {
+	return m.trajectory(ctx, id, true)
+}
+
+// trajectory is Trajectory; without events the records lack the facts of their calls.
+func (m *Manager) trajectory(ctx context.Context, id string, events bool) (*Trajectory, error) {
 	view, err := m.Get(ctx, id)
 	if err != nil {
 		return nil, err
 	}
 	t := &Trajectory{Schema: Schema, Rollout: view, Calls: []*monitor.Record{}}
-	if t.Calls, err = m.records(ctx, id); err != nil {
+	if t.Calls, err = m.recordsOf(ctx, id, events); err != nil {
 		return nil, err
 	}
 	for _, c := range t.Calls {
@@ -110,13 +115,17 @@ func (m *Manager) Trajectory(ctx context.Context, id string) (*Trajectory, error
 
 // records gives the records of a rollout by ordinal.
 func (m *Manager) records(ctx context.Context, id string) ([]*monitor.Record, error) {
+	return m.recordsOf(ctx, id, true)
+}
+
+func (m *Manager) recordsOf(ctx context.Context, id string, events bool) ([]*monitor.Record, error) {
 	calls, err := m.opt.Store.Calls(ctx, id)
 	if err != nil {
 		return nil, storeError("read the calls", err)
 	}
 	recs := make([]*monitor.Record, 0, len(calls))
 	for _, c := range calls {
-		rec, _, err := decodeCall(c)
+		rec, _, err := decodeRecord(c, events)
 		if err != nil {
 			return nil, asError(CodeStore, "the record is damaged", err)
 		}

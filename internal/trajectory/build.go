@@ -20,7 +20,7 @@ func Build(calls []*ModelCall) []*Segment { return build(calls, false) }
 
 // build is Build; eager reads every message, needed or not, for a test that holds one against the other.
 func build(calls []*ModelCall, eager bool) []*Segment {
-	b := builder{eager: eager, keys: map[string]msgKey{}, parsed: map[msgKey]Message{}, asked: map[*ModelCall][]msgKey{}, conts: map[*ModelCall]bool{}}
+	b := builder{eager: eager, longest: longest(calls), keys: map[string]msgKey{}, parsed: map[msgKey]Message{}, asked: map[*ModelCall][]msgKey{}, conts: map[*ModelCall]bool{}}
 	for _, c := range calls {
 		if len(c.Output) == 0 && len(c.OutputIDs) == 0 {
 			continue
@@ -37,6 +37,15 @@ func build(calls []*ModelCall, eager bool) []*Segment {
 	return segments
 }
 
+// longest gives how many tokens the longest call has, answer included.
+func longest(calls []*ModelCall) int {
+	n := 0
+	for _, c := range calls {
+		n = max(n, len(c.PromptIDs)+len(c.OutputIDs))
+	}
+	return n
+}
+
 type msgKey [16]byte
 
 // head is a segment that may go on.
@@ -51,11 +60,12 @@ func (h *head) last() *ModelCall { return h.calls[len(h.calls)-1] }
 // builder names messages only where it compares them: a rollout whose prompts go on token by token, which
 // nearly all do, never reads its messages, and those are most of its bytes.
 type builder struct {
-	eager  bool
-	heads  []*head
-	keys   map[string]msgKey
-	parsed map[msgKey]Message
-	asked  map[*ModelCall][]msgKey // the messages of those calls that were compared
+	eager   bool
+	longest int // tokens of the longest call
+	heads   []*head
+	keys    map[string]msgKey
+	parsed  map[msgKey]Message
+	asked   map[*ModelCall][]msgKey // the messages of those calls that were compared
 	// conts are the calls whose sampled tokens a later prompt holds.
 	conts map[*ModelCall]bool
 }
@@ -82,6 +92,9 @@ func (b *builder) add(c *ModelCall) {
 	h.seg = &Segment{
 		ID: fmt.Sprintf("s%d", len(b.heads)), Order: len(b.heads), Kind: kindOf(c, cause), Cause: cause, TextOnly: c.TextOnly,
 		Tokens: []int32{}, Logprobs: []float64{}, ActionMask: []int8{}, LossMask: []int8{}, Turns: []Turn{}, BlockedTurns: []int{},
+	}
+	if len(b.heads) == 0 { // the root mostly grows to be the whole
+		h.seg.room(b.longest)
 	}
 	if parent != nil {
 		h.seg.Parent = &parent.seg.ID
@@ -153,13 +166,23 @@ func (h *head) extend(c *ModelCall) {
 // grow appends ids; those that were not sampled have no logprobs.
 func (s *Segment) grow(ids []int32, logprobs []float64, action int8) {
 	s.Tokens = append(s.Tokens, ids...)
-	if logprobs == nil {
-		logprobs = make([]float64, len(ids))
+	n := len(s.ActionMask)
+	s.ActionMask = slices.Grow(s.ActionMask, len(ids))[:n+len(ids)]
+	for i := range ids {
+		s.ActionMask[n+i] = action
 	}
-	s.Logprobs = append(s.Logprobs, logprobs...)
-	for range ids {
-		s.ActionMask = append(s.ActionMask, action)
+	if logprobs != nil {
+		s.Logprobs = append(s.Logprobs, logprobs...)
+		return
 	}
+	n = len(s.Logprobs)
+	s.Logprobs = slices.Grow(s.Logprobs, len(ids))[:n+len(ids)]
+	clear(s.Logprobs[n:])
+}
+
+// room makes room for a segment of n tokens, so that growing does not copy it over and over.
+func (s *Segment) room(n int) {
+	s.Tokens, s.Logprobs, s.ActionMask = make([]int32, 0, n), make([]float64, 0, n), make([]int8, 0, n)
 }
 
 // supersede marks the turns whose answers the agent never acted on: the client hung up before it had

@@ -2,6 +2,7 @@ package export
 
 import (
 	"encoding/json"
+	"math"
 	"strconv"
 )
 
@@ -92,6 +93,10 @@ func (l *line) floats(name string, list []float64) *line {
 	for i, v := range list {
 		if i > 0 {
 			l.b = append(l.b, ',')
+		}
+		if v == 0 && !math.Signbit(v) { // most: tokens that were not sampled
+			l.b = append(l.b, '0')
+			continue
 		}
 		l.b = strconv.AppendFloat(l.b, v, 'g', -1, 64)
 	}
