@@ -1,0 +1,419 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"proctor/internal/client"
+	"proctor/internal/rollouts"
+	"proctor/monitor"
+)
+
+// The chaos test injects faults under rollouts that work meanwhile, and proves by the record and by a file of
+// marks in each sandbox that no call was lost and none ran twice, and that nothing is left on the machine afterwards.
+//
+// Which faults there are, in which order, and what each rollout does between them follows from the seed; how they
+// fall together is the machine's doing. A jump of the clock is not among them: the server's Go programs measure time by the
+// kernel's monotonic clock, which nobody can set, and are linked statically, so that no library can stand in for it; what
+// an injected clock can show is tested in package rollouts.
+
+// chaosPlan is what a run of chaos does.
+type chaosPlan struct {
+	Seed     uint64 `json:"seed"`
+	Faults   int    `json:"faults"`
+	Rollouts int    `json:"rollouts"` // at once
+	OutputMB int    `json:"output_mb"`
+	Daemon   bool   `json:"daemon"` // a daemon of the test's own, which is restarted as well
+}
+
+// chaosReport is what it comes to.
+type chaosReport struct {
+	chaosPlan
+	Injected   map[string]int `json:"injected"`
+	Made       int            `json:"rollouts_made"`
+	Calls      int            `json:"calls"`    // answered
+	Repeated   int            `json:"repeated"` // requests that had to be made again
+	Marks      int            `json:"marks"`    // lines found in sandboxes
+	Deaths     map[string]int `json:"deaths"`   // by failure class
+	PeakMiB    int            `json:"server_peak_mib"`
+	TookS      float64        `json:"took_s"`
+	Violations []string       `json:"violations"`
+}
+
+// number reads a setting.
+func number(name string, standard int) int {
+	if n, err := strconv.Atoi(os.Getenv(name)); err == nil {
+		return n
+	}
+	return standard
+}
+
+// TestChaos runs 100 faults under 8 rollouts, to keep to CI's time; make chaos runs 1,000 under 32, with 1 GiB of output.
+func TestChaos(t *testing.T) {
+	needDocker(t)
+	plan := chaosPlan{Seed: uint64(number("PROCTOR_CHAOS_SEED", 1)), Faults: number("PROCTOR_CHAOS", 100), Rollouts: number("PROCTOR_CHAOS_ROLLOUTS", 8),
+		OutputMB: number("PROCTOR_CHAOS_OUTPUT_MB", 64), Daemon: os.Getenv("PROCTOR_CHAOS_DOCKERD") != ""}
+	c := &chaos{t: t, plan: plan, report: chaosReport{chaosPlan: plan, Injected: map[string]int{}, Deaths: map[string]int{}, Violations: []string{}}, names: map[string]string{}}
+	if plan.Daemon {
+		c.daemon = startDaemon(t)
+	}
+	c.server = startServer(t, t.TempDir(), "--log-level", "error")
+	began := time.Now()
+	c.run()
+	c.server.end()
+	c.leftovers()
+	c.report.TookS = time.Since(began).Round(time.Millisecond).Seconds()
+	text, err := json.MarshalIndent(c.report, "", "  ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("%s", text)
+	if path := os.Getenv("PROCTOR_CHAOS_JSON"); path != "" {
+		if err := os.WriteFile(path, append(text, '\n'), 0o644); err != nil {
+			t.Error(err)
+		}
+	}
+	for _, v := range c.report.Violations {
+		t.Error(v)
+	}
+	if sum := c.injected(); sum != plan.Faults {
+		t.Errorf("%d faults were injected, not %d", sum, plan.Faults)
+	}
+}
+
+// chaos is a run. The server is replaced under the lock of hold, which its clients take for reading.
+type chaos struct {
+	t      *testing.T
+	plan   chaosPlan
+	server *child
+	daemon *ownDaemon
+	hold   sync.RWMutex
+
+	mu     sync.Mutex
+	report chaosReport
+	names  map[string]string // rollout -> container, of all there ever were
+	owner  string            // as labels have it
+}
+
+// kinds are the faults, each as often as its weight says.
+func (c *chaos) kinds() []string {
+	weights := map[string]int{"kill server": 12, "kill box": 8, "out of memory": 8, "fork bomb": 8, "full disk": 8, "large output": 6, "slow client": 12, "torn connection": 38}
+	if c.plan.Daemon {
+		weights["restart daemon"] = 2
+	}
+	var kinds []string
+	for _, kind := range slices.Sorted(func(yield func(string) bool) {
+		for kind := range weights {
+			if !yield(kind) {
+				return
+			}
+		}
+	}) {
+		kinds = append(kinds, slices.Repeat([]string{kind}, weights[kind])...)
+	}
+	return kinds
+}
+
+// run shares the faults out among the workers and waits for all.
+func (c *chaos) run() {
+	r, kinds := rand.New(rand.NewPCG(c.plan.Seed, 0)), c.kinds()
+	list := make([]string, c.plan.Faults)
+	for i := range list { // a whole number of rounds, each in an order of its own
+		if i%len(kinds) == 0 {
+			r.Shuffle(len(kinds), func(a, b int) { kinds[a], kinds[b] = kinds[b], kinds[a] })
+		}
+		list[i] = kinds[i%len(kinds)]
+	}
+	var wg sync.WaitGroup
+	for i := range c.plan.Rollouts {
+		wg.Go(func() {
+			w := &worker{chaos: c, number: i, r: rand.New(rand.NewPCG(c.plan.Seed, uint64(i)+1))}
+			for at := i; at < len(list); at += c.plan.Rollouts {
+				w.step(list[at])
+			}
+			w.finish()
+		})
+	}
+	wg.Wait()
+}
+
+func (c *chaos) injected() int {
+	sum := 0
+	for _, n := range c.report.Injected {
+		sum += n
+	}
+	return sum
+}
+
+// count adds to the report.
+func (c *chaos) count(f func(*chaosReport)) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	f(&c.report)
+}
+
+func (c *chaos) violation(format string, args ...any) {
+	c.count(func(r *chaosReport) { r.Violations = append(r.Violations, fmt.Sprintf(format, args...)) })
+}
+
+// client is the present server's.
+func (c *chaos) client() *client.Client {
+	c.hold.RLock()
+	defer c.hold.RUnlock()
+	return c.server.client
+}
+
+// toldCall is what a rollout's client knows of a call.
+type toldCall struct {
+	command string
+	seen    monitor.Observation
+}
+
+// worker is the client of one rollout after another. Not safe for concurrent use.
+type worker struct {
+	*chaos
+	number int
+	r      *rand.Rand
+
+	made   *rollouts.Created // nil where there is none
+	nth    int               // rollouts so far
+	calls  map[string]toldCall
+	next   int
+	killed bool // the box was, by us
+	cruel  bool // the box was made to suffer from inside: its death is its own doing
+}
+
+// patience is how long a worker goes on asking.
+const patience = 2 * time.Minute
+
+// step works a little, then has a fault injected.
+func (w *worker) step(kind string) {
+	if w.made != nil && w.r.IntN(12) == 0 {
+		w.finish()
+	}
+	if w.made == nil && !w.create() {
+		return
+	}
+	for range w.r.IntN(3) {
+		w.work()
+	}
+	if w.made == nil && !w.create() {
+		return
+	}
+	w.inject(kind)
+	w.count(func(r *chaosReport) { r.Injected[kind]++ })
+}
+
+// work makes an ordinary call.
+func (w *worker) work() {
+	switch w.r.IntN(4) {
+	case 0:
+		w.call("sleep 0.2; echo slept", "slept\n")
+	case 1:
+		w.call("cd /tmp && x=$((x + 1)); echo done", "done\n")
+	default:
+		w.call("echo done", "done\n")
+	}
+}
+
+// again asks until there is an answer, or none to be had.
+func (w *worker) again(ask func(context.Context, *client.Client) error) error {
+	deadline := time.Now().Add(patience)
+	for {
+		ctx, cancel := context.WithTimeout(w.t.Context(), 60*time.Second)
+		err := ask(ctx, w.client())
+		cancel()
+		var p *client.Problem
+		if err == nil || errors.As(err, &p) && (!p.Retry || strings.Contains(p.Detail, "is not known")) || time.Now().After(deadline) {
+			return err
+		}
+		w.count(func(r *chaosReport) { r.Repeated++ })
+		time.Sleep(50 * time.Millisecond)
+	}
+}
+
+// create makes the worker's next rollout, once, whatever happens meanwhile.
+func (w *worker) create() bool {
+	w.nth++
+	made, key := rollouts.Created{}, fmt.Sprintf("chaos-%d-%d", w.number, w.nth)
+	err := w.again(func(ctx context.Context, c *client.Client) error {
+		return c.Do(ctx, http.MethodPost, "/v1/rollouts", "", rollouts.CreateRequest{Mode: monitor.Enforce, Metadata: map[string]any{"key": key},
+			Task: json.RawMessage(`{"id": "chaos", "instruction": "work", "image": "` + baseImage + `", "workdir": "/tmp", "limits": {"memory_mb": 128, "pids": 128, "disk_mb": 64}}`)}, &made, "Idempotency-Key", key)
+	})
+	if err != nil {
+		w.violation("create %s: %v", key, err)
+		return false
+	}
+	w.made, w.calls, w.next, w.killed, w.cruel = &made, map[string]toldCall{}, 0, false, false
+	id, owner, err := containerOf(made.ID)
+	w.count(func(r *chaosReport) { r.Made++; w.names[made.ID], w.owner = id, owner })
+	if err != nil {
+		w.violation("rollout %s: its container: %v", made.ID, err)
+	}
+	return true
+}
+
+// marked gives the arguments of a call that leaves its key in the sandbox when it runs.
+func marked(key, command string, timeout float64) map[string]any {
+	return map[string]any{"command": "echo " + key + " >> /var/marks; " + command, "timeout_s": timeout}
+}
+
+// key names the next call.
+func (w *worker) key() string {
+	w.next++
+	return fmt.Sprintf("k%d", w.next)
+}
+
+// call makes a call to its end; want is its output, "" for any.
+func (w *worker) call(command, want string) { w.callAs(w.key(), command, want, 20) }
+
+func (w *worker) callAs(key, command, want string, timeout float64) {
+	if w.made == nil {
+		return
+	}
+	made := *w.made
+	var seen monitor.Observation
+	err := w.again(func(ctx context.Context, c *client.Client) (err error) {
+		seen, err = c.Call(ctx, made.ID, made.AgentToken, key, "bash", marked(key, command, timeout), "Idempotency-Key", key)
+		return err
+	})
+	if err != nil {
+		w.gone(fmt.Sprintf("call %s of %s", key, made.ID), err)
+		return
+	}
+	w.count(func(r *chaosReport) { r.Calls++ })
+	w.calls[key] = toldCall{command, seen}
+	if want != "" && seen.Output != want {
+		w.violation("call %s of %s, %q: output %.200q, want %q", key, made.ID, command, seen.Output, want)
+	}
+}
+
+// gone takes an error that no repetition helps: right only where the sandbox is dead, and then by whose doing is known.
+func (w *worker) gone(what string, err error) {
+	made := *w.made
+	var p *client.Problem
+	if !errors.As(err, &p) || p.Code != "sandbox_dead" && p.Code != "rollout_ended" {
+		w.violation("%s: %v", what, err)
+	}
+	var view rollouts.View
+	if err := w.again(func(ctx context.Context, c *client.Client) (err error) { view, err = c.Get(ctx, made.ID); return err }); err != nil {
+		w.violation("%s: what became of it: %v", what, err)
+	}
+	w.count(func(r *chaosReport) { r.Deaths[view.FailureClass]++ })
+	switch {
+	case w.killed && view.FailureClass == "infra", !w.killed && w.cruel && view.FailureClass == "model", w.plan.Daemon && view.FailureClass == "infra":
+	default:
+		w.violation("%s: %v; the rollout ended as %s (%s), killed by us %v, tortured from inside %v", what, err, view.FailureClass, view.StopReason, w.killed, w.cruel)
+	}
+	w.record(view)
+	w.made = nil
+}
+
+// finish checks what a rollout's sandbox and record hold, and ends it.
+func (w *worker) finish() {
+	if w.made == nil {
+		return
+	}
+	made := *w.made
+	var out struct {
+		Stdout string `json:"stdout"`
+	}
+	err := w.again(func(ctx context.Context, c *client.Client) error {
+		return c.Do(ctx, http.MethodPost, "/v1/rollouts/"+made.ID+"/exec", "", map[string]any{"argv": []string{"sh", "-c", "cat /var/marks 2>/dev/null; true"}}, &out, "Idempotency-Key", "marks")
+	})
+	if err != nil {
+		w.gone("the marks of "+made.ID, err)
+		return
+	}
+	times := map[string]int{}
+	for line := range strings.Lines(out.Stdout) {
+		times[strings.TrimSpace(line)]++
+	}
+	w.count(func(r *chaosReport) { r.Marks += strings.Count(out.Stdout, "\n") })
+	for key := range w.calls {
+		if times[key] != 1 {
+			w.violation("call %s of %s, %q, ran %d times", key, made.ID, w.calls[key].command, times[key])
+		}
+		delete(times, key)
+	}
+	for key, n := range times {
+		w.violation("call %s of %s ran %d times and was not answered", key, made.ID, n)
+	}
+	w.record(rollouts.View{ID: made.ID})
+	if err := w.again(func(ctx context.Context, c *client.Client) error { return c.Delete(ctx, made.ID) }); err != nil {
+		w.violation("delete %s: %v", made.ID, err)
+	}
+	w.made = nil
+}
+
+// record holds the record against what the client was told: every answer is there, once, as it was given, and the numbers
+// have no gaps.
+func (w *worker) record(view rollouts.View) {
+	var kept *rollouts.Trajectory
+	if err := w.again(func(ctx context.Context, c *client.Client) (err error) {
+		kept, err = c.Trajectory(ctx, w.made.ID)
+		return err
+	}); err != nil {
+		w.violation("the record of %s: %v", w.made.ID, err)
+		return
+	}
+	seen := map[string]int{}
+	for i, call := range kept.Calls {
+		if call.Ordinal != i+1 {
+			w.violation("record of %s: call %d has number %d", w.made.ID, i+1, call.Ordinal)
+		}
+		if call.Principal != monitor.Agent {
+			continue
+		}
+		seen[call.CallID]++
+		told, ok := w.calls[call.CallID]
+		switch {
+		case !ok && view.FailureClass == "":
+			w.violation("record of %s: call %s was never answered", w.made.ID, call.CallID)
+		case ok && (call.Observation == nil || call.Observation.Output != told.seen.Output):
+			w.violation("record of %s: call %s is not as it was answered", w.made.ID, call.CallID)
+		}
+	}
+	for key := range w.calls {
+		if seen[key] != 1 {
+			w.violation("record of %s: call %s is there %d times", w.made.ID, key, seen[key])
+		}
+	}
+}
+
+// leftovers looks for what should be gone.
+func (c *chaos) leftovers() {
+	for id, container := range c.names {
+		if left := containersNamed(id); len(left) > 0 {
+			c.violation("rollout %s: containers left: %v", id, left)
+		}
+		if container == "" {
+			continue
+		}
+		for _, pattern := range []string{"/sys/fs/cgroup/*/*/" + container, "/sys/fs/cgroup/*/" + container, "/sys/fs/cgroup/*/*" + container + "*"} {
+			if left, _ := filepath.Glob(pattern); len(left) > 0 {
+				c.violation("rollout %s: cgroups left: %v", id, left)
+			}
+		}
+		mounts, _ := os.ReadFile("/proc/self/mounts")
+		if strings.Contains(string(mounts), container) {
+			c.violation("rollout %s: mounts of its container are left", id)
+		}
+	}
+	c.runRoot()
+	if left, _ := filepath.Glob(filepath.Join(c.server.data, "*.tmp*")); len(left) > 0 {
+		c.violation("files left: %v", left)
+	}
+}
