@@ -56,14 +56,14 @@ func (s *Session) Explain(ev *Event) Explanation {
 	if x.Hits == nil {
 		x.Hits = []Hit{}
 	}
-	met := s.set.matches(ev, true)
+	met := s.set.matches(ev, true, nil)
 	for r := range met {
 		if !s.open(r.rule) {
 			x.Waiting = append(x.Waiting, Waiting{r.rule.FullID(), r.rule.After})
 		}
 	}
 	sort.Slice(x.Waiting, func(i, j int) bool { return x.Waiting[i].Rule < x.Waiting[j].Rule })
-	v := s.set.newView(ev, true)
+	v := s.set.newView(ev, true, nil)
 	for _, r := range s.set.rules {
 		v.explain(r, &x)
 	}

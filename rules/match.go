@@ -9,8 +9,7 @@ type view struct {
 	how   reading // plain: no prefilter, no dispatch: the reference that the fast way is tested against
 	cells [numEntities][]cell
 	memo  map[string]bits
-	tried []int32 // by block: the entity that it was last tried on
-	turn  int32
+	room  *room // tried by block: the turn, of one entity, that it was last tried in
 }
 
 // cell is one field of one entity.
@@ -21,22 +20,62 @@ type cell struct {
 	searched bool
 }
 
-// newView makes a view of ev.
-func (s *Set) newView(ev *Event, plain bool) *view {
-	v := &view{set: s, ev: ev, how: reading{plain: plain}}
+// room is what the views of one session use one after the other, so that a call makes no memory of its own.
+type room struct {
+	cells []cell
+	used  int // of cells
+	tried []int32
+	turn  int32
+	known map[asked]bool
+}
+
+// newView makes a view of ev in a room that no other view uses at the time; nil: in one of its own.
+func (s *Set) newView(ev *Event, plain bool, in *room) *view {
+	if in == nil {
+		in = &room{}
+	}
+	v := &view{set: s, ev: ev, how: reading{plain: plain}, room: in}
 	total := 0
 	for e := range numEntities {
 		total += ev.count(e) * len(s.slots[e])
 	}
-	cells := make([]cell, total)
+	cells := in.clean(total)
 	for e := range numEntities {
 		n := ev.count(e) * len(s.slots[e])
 		v.cells[e], cells = cells[:n:n], cells[n:]
 	}
 	if !plain {
-		v.tried, v.how.known = make([]int32, s.blocks), map[asked]bool{}
+		if in.tried == nil {
+			in.tried, in.known = make([]int32, s.blocks), map[asked]bool{}
+		}
+		v.how.known = in.known
 	}
 	return v
+}
+
+// maxRoom bounds the cells that a session keeps between calls; most calls need a few hundred.
+const maxRoom = 2048
+
+// clean gives n empty cells.
+func (r *room) clean(n int) []cell {
+	if n > maxRoom {
+		return make([]cell, n)
+	}
+	if n > len(r.cells) {
+		r.cells = make([]cell, max(n, 2*len(r.cells)))
+	}
+	r.used = n
+	return r.cells[:n]
+}
+
+// leave forgets the event, whose texts would stay in memory otherwise.
+func (r *room) leave() {
+	clear(r.cells[:r.used])
+	r.used = 0
+	if len(r.known) > maxRoom {
+		r.known = map[asked]bool{}
+	}
+	clear(r.known)
 }
 
 // cell gives a field of the i-th entity.
@@ -152,8 +191,9 @@ type match struct {
 
 // matches gives, for each rule of the set that hits, the blocks and entities it hits by. In the
 // second phase (Event.Result is set) only blocks on the result start a hit.
-func (s *Set) matches(ev *Event, plain bool) map[*compiledRule][]match {
-	v := s.newView(ev, plain)
+func (s *Set) matches(ev *Event, plain bool, in *room) map[*compiledRule][]match {
+	v := s.newView(ev, plain, in)
+	defer v.room.leave()
 	met := map[*compiledRule][]match{}
 	for e := range numEntities {
 		for i := range ev.count(e) {
@@ -199,7 +239,7 @@ func (v *view) candidates(e entity, i int, f func(*block)) {
 		}
 		return
 	}
-	v.turn++
+	v.room.turn++
 	v.dispatched(&v.set.common[e], e, i, f)
 	v.dispatched(&v.set.index[e], e, i, f)
 }
@@ -208,8 +248,8 @@ func (v *view) candidates(e entity, i int, f func(*block)) {
 func (v *view) dispatched(d *dispatch, e entity, i int, f func(*block)) {
 	try := func(bs []*block) {
 		for _, b := range bs {
-			if v.tried[b.n] != v.turn {
-				v.tried[b.n] = v.turn
+			if v.room.tried[b.n] != v.room.turn {
+				v.room.tried[b.n] = v.room.turn
 				f(b)
 			}
 		}

@@ -85,7 +85,7 @@ func TestConditions(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			set := mustCompile(t, mustLoad(t, rule(c.match)), vars)
 			for _, plain := range []bool{true, false} {
-				if got := len(set.matches(withoutResult(full(), c.match), plain)) > 0; got != c.want {
+				if got := len(set.matches(withoutResult(full(), c.match), plain, nil)) > 0; got != c.want {
 					t.Errorf("plain %t: got %t", plain, got)
 				}
 			}

@@ -8,6 +8,7 @@ type Session struct {
 	plain bool
 	calls int
 	until map[string]int // tag -> last call that it holds for
+	room  room
 }
 
 // Session starts a rollout.
@@ -45,7 +46,7 @@ func (s *Session) match(ev *Event) ([]Hit, map[*compiledRule][]match) {
 	if ev.Result == nil {
 		s.calls++
 	}
-	met := s.set.matches(ev, s.plain)
+	met := s.set.matches(ev, s.plain, &s.room)
 	for s.tag(met) {
 	}
 	var hits []Hit
