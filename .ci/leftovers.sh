@@ -10,5 +10,8 @@ done | sort -u
 for folder in /run/initd-*; do
 	[ -d "$folder" ] && echo "run folder $folder"
 done
+for folder in /var/lib/initd-test* /var/lib/initd*/b/*/* /sys/fs/cgroup/*/initd-* /sys/fs/cgroup/initd-*; do
+	[ -d "$folder" ] && echo "sandbox of the oci engine $folder"
+done
 pgrep -af '/proctor-test-bin[0-9]*/proctor' | sed 's/^/process /'
 true

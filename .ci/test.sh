@@ -8,7 +8,7 @@
 #           one after another; what they run is tested by its own packages.
 #   plain   every package without load-sensitive tests, nothing left out.
 #   docker  the packages whose tests hold sandboxes to time limits, nothing left out and nothing from the cache,
-#           which does not see the daemon that results depend on. Those of the box and the engine one after
+#           which does not see the daemon that results depend on. Those of the box and the engines one after
 #           another: two at once would starve each other on a machine of two cores. The rest waits for
 #           sandboxes more than it computes: two at a time.
 #
@@ -19,7 +19,7 @@ export PROCTOR_REQUIRE_DOCKER=1
 status=0
 
 # timed are the packages of the last phase.
-timed="proctor/sandbox/box proctor/sandbox/docker"
+timed="proctor/sandbox/box proctor/sandbox/docker proctor/sandbox/oci"
 patient="proctor/cmd/proctor proctor/tasks/grading proctor/tasks proctor/monitor/decoy"
 rest=$(go list ./... | grep -vxF "$(tr ' ' '\n' <<<"$timed $patient")") || exit 1
 
