@@ -77,6 +77,7 @@ func (r *rollout) bury(e ending) {
 		data = map[string]any{"stop_reason": e.reason, "failure_class": e.class}
 	}
 	r.note(e.status, data)
+	r.blameGuard(context.WithoutCancel(r.ctx))
 	r.saveUntilDone()
 	r.watch.close()
 	r.m.discard(r.box.sess)

@@ -213,5 +213,5 @@ func (m *Manager) AddReview(ctx context.Context, id string, ordinal int, review 
 	if err := m.opt.Store.PutReview(ctx, id, ordinal, doc); err != nil {
 		return storeError("write the review", err)
 	}
-	return nil
+	return m.reclassify(ctx, id)
 }

@@ -9,6 +9,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"time"
@@ -88,7 +89,7 @@ func run(ctx context.Context, engine sandbox.Engine, subject Subject, opts Optio
 	defer cancel()
 	g, err := newGrading(ctx, engine, subject, opts)
 	if err == nil {
-		out, err = grade(g)
+		out, err = safely(ctx, func() (tasks.Grade, error) { return grade(g) })
 		out.Notes = append(g.notes.lines(), out.Notes...)
 		g.close(ctx)
 	}
@@ -98,6 +99,24 @@ func run(ctx context.Context, engine sandbox.Engine, subject Subject, opts Optio
 	}
 	out.DurationMS = time.Since(start).Milliseconds()
 	return out, nil
+}
+
+// errVerifier says that grading itself failed: machine, image and task are well, and the work has no part in it.
+var errVerifier = errors.New("the grader failed")
+
+// safely turns a panic of the grader, and the end of its time, into an error that says whose doing that is.
+func safely(ctx context.Context, grade func() (tasks.Grade, error)) (out tasks.Grade, err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			err = fmt.Errorf("%w: it panicked: %v: %s", errVerifier, v, debug.Stack())
+		}
+	}()
+	out, err = grade()
+	var dead *sandbox.DeadError
+	if err != nil && errors.Is(ctx.Err(), context.DeadlineExceeded) && !errors.As(err, &dead) && !errors.Is(err, sandbox.ErrUnavailable) {
+		err = fmt.Errorf("%w: its time is over: %w", errVerifier, err)
+	}
+	return out, err
 }
 
 // lifetime bounds a whole grading: its runs of the tests, and half an hour for sandboxes and files, which
@@ -126,8 +145,11 @@ func blame(grade tasks.Grade, err error) tasks.Grade {
 		if dead != nil && dead.Class != "" {
 			grade.FailureClass = dead.Class
 		}
-		if errors.Is(err, errTask) {
+		switch {
+		case errors.Is(err, errTask):
 			grade.FailureClass = sandbox.FailureTask
+		case errors.Is(err, errVerifier):
+			grade.FailureClass = sandbox.FailureVerifier
 		}
 	}
 	return grade
