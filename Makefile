@@ -40,8 +40,10 @@ fuzz: ## every fuzzer for a while (FUZZTIME, 10s each)
 tells: build image ## the whole hunt for tells: every probe, more samples of time, thousands of spliced scripts; ten minutes
 	PROCTOR_REQUIRE_DOCKER=1 PROCTOR_TELLS=1 $(GO) test -count=1 -timeout 30m -run 'NoTell|SplicedScripts' ./cmd/proctor ./monitor/decoy
 
-chaos: build image ## fault injection: servers and sandboxes killed at any moment
-	PROCTOR_REQUIRE_DOCKER=1 PROCTOR_CHAOS=1 $(GO) test -count=1 -run Chaos ./...
+chaos: build image ## N=1000 faults under ROLLOUTS=32, by SEED=1, with OUTPUT_MB=1024; DOCKERD=1 starts a daemon of its own and restarts it; JSON=FILE
+	PROCTOR_REQUIRE_DOCKER=1 PROCTOR_CHAOS=$(or $(N),1000) PROCTOR_CHAOS_ROLLOUTS=$(or $(ROLLOUTS),32) PROCTOR_CHAOS_SEED=$(or $(SEED),1) \
+		PROCTOR_CHAOS_OUTPUT_MB=$(or $(OUTPUT_MB),1024) PROCTOR_CHAOS_DOCKERD=$(DOCKERD) PROCTOR_CHAOS_JSON=$(abspath $(JSON)) \
+		$(GO) test -count=1 -timeout 120m -v -run 'TestChaos$$' ./cmd/proctor
 
 swebench: build image ## ten real instances from rows, bundles and packages to grades; ten minutes (PROCTOR_SWEBENCH names their folder)
 	PROCTOR_REQUIRE_DOCKER=1 PROCTOR_SWEBENCH_ALL=1 $(GO) test -count=1 -v -p 1 -timeout 60m -run "TestSWEBenchValidates|TestDockerPrepareDockerfile" ./cmd/proctor ./tasks
