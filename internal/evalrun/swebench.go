@@ -2,6 +2,7 @@ package evalrun
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 	"slices"
 
 	"proctor/tasks"
+	"proctor/tasks/grading/predictions"
 )
 
 // prediction is a line of predictions.jsonl, as SWE-bench's harness takes it.
@@ -18,50 +20,6 @@ type prediction struct {
 	InstanceID string `json:"instance_id"`
 	Model      string `json:"model_name_or_path"`
 	Patch      string `json:"model_patch"`
-}
-
-// runReport is the harness's report of a run, schema_version 2.
-type runReport struct {
-	Total       int      `json:"total_instances"`
-	Submitted   int      `json:"submitted_instances"`
-	Completed   int      `json:"completed_instances"`
-	Resolved    int      `json:"resolved_instances"`
-	Unresolved  int      `json:"unresolved_instances"`
-	Empty       int      `json:"empty_patch_instances"`
-	Errors      int      `json:"error_instances"`
-	CompletedID []string `json:"completed_ids"`
-	Incomplete  []string `json:"incomplete_ids"`
-	EmptyID     []string `json:"empty_patch_ids"`
-	SubmittedID []string `json:"submitted_ids"`
-	ResolvedID  []string `json:"resolved_ids"`
-	UnresolvedI []string `json:"unresolved_ids"`
-	ErrorID     []string `json:"error_ids"`
-	Schema      int      `json:"schema_version"`
-}
-
-// instanceReport is the harness's report of one instance, under its id.
-type instanceReport struct {
-	PatchIsNone bool        `json:"patch_is_None"`
-	PatchExists bool        `json:"patch_exists"`
-	Applied     bool        `json:"patch_successfully_applied"`
-	Resolved    bool        `json:"resolved"`
-	Tests       testsStatus `json:"tests_status"`
-}
-
-type testsStatus struct {
-	FailToPass testLists `json:"FAIL_TO_PASS"`
-	PassToPass testLists `json:"PASS_TO_PASS"`
-	FailToFail testLists `json:"FAIL_TO_FAIL"`
-	PassToFail testLists `json:"PASS_TO_FAIL"`
-}
-
-type testLists struct {
-	Success []string `json:"success"`
-	Failure []string `json:"failure"`
-}
-
-func lists(t tasks.TestList) testLists {
-	return testLists{append([]string{}, t.Passed...), append([]string{}, t.Failed...)}
 }
 
 // numbered gives a file's name for the k-th attempt: SWE-bench knows one attempt an instance, so that
@@ -84,17 +42,15 @@ func writeSWEBench(dir string, p Plan, results map[attemptKey]*Result) error {
 }
 
 func writeNumber(dir string, p Plan, results map[attemptKey]*Result, k int) error {
-	rep := runReport{Total: len(p.Tasks), CompletedID: []string{}, Incomplete: []string{}, EmptyID: []string{}, SubmittedID: []string{},
-		ResolvedID: []string{}, UnresolvedI: []string{}, ErrorID: []string{}, Schema: 2}
-	var predictions bytes.Buffer
-	enc := json.NewEncoder(&predictions)
+	var lines bytes.Buffer
+	enc := json.NewEncoder(&lines)
 	enc.SetEscapeHTML(false)
 	folder := filepath.Join(dir, "swebench", "logs", numbered("attempt", "", k))
+	var done []predictions.Result
 	for _, id := range slices.Sorted(slices.Values(p.Tasks)) {
 		res := results[attemptKey{id, k}]
 		if res == nil {
-			rep.Incomplete = append(rep.Incomplete, id)
-			continue
+			continue // the harness calls it incomplete
 		}
 		patch, err := readPatch(dir, res)
 		if err != nil {
@@ -103,50 +59,45 @@ func writeNumber(dir string, p Plan, results map[attemptKey]*Result, k int) erro
 		if err := enc.Encode(prediction{id, p.policy(), patch}); err != nil {
 			return err
 		}
-		rep.add(id, res)
-		if err := writeInstance(filepath.Join(folder, SafeName(id)), id, res, patch); err != nil {
+		one := graded(res, patch)
+		done = append(done, one)
+		if err := writeInstance(filepath.Join(folder, SafeName(id)), one); err != nil {
 			return err
 		}
 	}
-	rep.Submitted, rep.Completed, rep.Resolved = len(rep.SubmittedID), len(rep.CompletedID), len(rep.ResolvedID)
-	rep.Unresolved, rep.Empty, rep.Errors = len(rep.UnresolvedI), len(rep.EmptyID), len(rep.ErrorID)
-	body, err := json.MarshalIndent(rep, "", "  ")
+	body, err := json.MarshalIndent(predictions.Run(p.Tasks, done), "", "  ")
 	if err != nil {
 		return err
 	}
 	if err := os.MkdirAll(filepath.Join(dir, "swebench"), 0o755); err != nil {
 		return err
 	}
-	return errors.Join(writeWhole(filepath.Join(dir, numbered("predictions", ".jsonl", k)), predictions.Bytes()),
+	return errors.Join(writeWhole(filepath.Join(dir, numbered("predictions", ".jsonl", k)), lines.Bytes()),
 		writeWhole(filepath.Join(dir, "swebench", numbered("report", ".json", k)), append(body, '\n')))
 }
 
-// add sorts an instance into the lists, as the harness does: what has no grade is an error, an empty
-// patch is not completed.
-func (r *runReport) add(id string, res *Result) {
-	r.SubmittedID = append(r.SubmittedID, id)
-	switch {
-	case !res.graded(), res.Outcome == tasks.PatchFailed:
-		r.ErrorID = append(r.ErrorID, id)
-	case res.Outcome == tasks.EmptyPatch:
-		r.EmptyID = append(r.EmptyID, id)
-	case res.resolved():
-		r.CompletedID, r.ResolvedID = append(r.CompletedID, id), append(r.ResolvedID, id)
-	default:
-		r.CompletedID, r.UnresolvedI = append(r.CompletedID, id), append(r.UnresolvedI, id)
+// graded gives an attempt as a prediction that was graded, or for which there is no grade: that is an error
+// in the harness's report, with its class.
+func graded(res *Result, patch string) predictions.Result {
+	out := predictions.Result{InstanceID: res.TaskID, NoPatch: patch == ""}
+	if !res.graded() && res.Outcome != tasks.InfraFailure {
+		out.Class, out.Error = cmp.Or(res.FailureClass, res.Stop), res.Error
+		return out
 	}
+	out.Grade = &tasks.Grade{Outcome: res.Outcome, FailureClass: res.FailureClass}
+	if res.Tests != nil {
+		out.Grade.Tests = *res.Tests
+	}
+	return out
 }
 
 // writeInstance writes one instance's report.json.
-func writeInstance(dir, id string, res *Result, patch string) error {
-	rep := instanceReport{PatchIsNone: patch == "", PatchExists: patch != "", Applied: res.graded() && res.Outcome != tasks.PatchFailed && res.Outcome != tasks.EmptyPatch, Resolved: res.resolved()}
-	t := tasks.Tests{}
-	if res.Tests != nil {
-		t = *res.Tests
+func writeInstance(dir string, res predictions.Result) error {
+	rep := predictions.InstanceReport{PatchIsNone: res.NoPatch, PatchExists: !res.NoPatch}
+	if res.Grade != nil {
+		rep = predictions.Instance(*res.Grade, res.NoPatch)
 	}
-	none := lists(tasks.TestList{})
-	rep.Tests = testsStatus{lists(t.FailToPass), lists(t.PassToPass), none, none}
-	body, err := json.MarshalIndent(map[string]instanceReport{id: rep}, "", "  ")
+	body, err := json.MarshalIndent(map[string]predictions.InstanceReport{res.InstanceID: rep}, "", "  ")
 	if err != nil {
 		return err
 	}
