@@ -43,6 +43,7 @@ func (e *Engine) Attach(ctx context.Context, id string) (sandbox.Session, error)
 		}
 		return nil, session.NotReady(ctx, err)
 	}
+	e.watchDisk(s)
 	return session, nil
 }
 

@@ -30,7 +30,7 @@ func (e *Engine) Capabilities(context.Context) (sandbox.Capabilities, error) {
 		Seccomp:  kernelSeccomp(),
 		CgroupV2: f.v2,
 	}
-	words := []string{"no disk quota, only single files are bounded"}
+	words := []string{"no disk quota, what sandboxes write is measured instead"}
 	if f.v2 {
 		words = append(words, "cgroup v2 is tested by its specification only")
 	}

@@ -63,7 +63,7 @@ func (e *Engine) Create(ctx context.Context, spec sandbox.Spec) (_ sandbox.Sessi
 		}
 	}()
 	made := state{ID: id, Owner: e.opts.Owner, Name: spec.Name, Labels: spec.Labels, Created: time.Now().UTC(), Image: image,
-		Memory: spec.Limits.MemoryMB << 20, Runtime: rt.name, Boot: bootID()}
+		Memory: spec.Limits.MemoryMB << 20, Disk: spec.Limits.DiskMB << 20, Runtime: rt.name, Boot: bootID()}
 	if err := e.prepare(&made); err != nil {
 		return nil, err
 	}
@@ -129,6 +129,7 @@ func (e *Engine) start(ctx context.Context, rt *ociRuntime, spec sandbox.Spec, s
 		}
 		return nil, session.NotReady(ctx, err)
 	}
+	e.watchDisk(s)
 	return session, nil
 }
 

@@ -19,6 +19,7 @@ import (
 
 	"proctor/sandbox"
 	"proctor/sandbox/confine"
+	"proctor/sandbox/diskwatch"
 	"proctor/sandbox/oci/images"
 )
 
@@ -65,6 +66,7 @@ type Engine struct {
 	mark   string // the owner's, in names of cgroups
 	starts *confine.StartGate
 	cpus   *confine.CPUPicker
+	disks  *diskwatch.Watcher
 	cli    *client.Client // nil for no daemon
 
 	mu      sync.Mutex
@@ -106,6 +108,7 @@ func New(opts Options) (*Engine, error) {
 		still:  map[string]int{},
 		starts: confine.NewStartGate(opts.MaxStarts),
 		cpus:   confine.NewCPUPicker(),
+		disks:  diskwatch.New(opts.Log),
 	}
 	e.boxes = filepath.Join("b", e.mark)
 	if opts.Docker != "off" {
@@ -140,6 +143,7 @@ func (e *Engine) Name() string { return "oci" }
 
 // Close lets go of the engine's own resources; sandboxes live on. A run root that holds no sandbox goes.
 func (e *Engine) Close() error {
+	e.disks.Close()
 	e.root.DropIfEmpty()
 	_ = os.Remove(filepath.Join(e.path, e.boxes)) // where it is empty
 	if e.cli != nil {

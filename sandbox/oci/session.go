@@ -119,6 +119,7 @@ func (s *session) filesError(doing string, err error) error {
 
 // Close removes the sandbox.
 func (s *session) Close(ctx context.Context) error {
+	s.engine.disks.Forget(s.id)
 	if err := s.End(); err != nil {
 		s.engine.log.Debug("hang up", "sandbox", s.id, "error", err)
 	}

@@ -23,6 +23,7 @@ type state struct {
 	Created time.Time         `json:"created"`
 	Image   images.Record     `json:"image"`
 	Memory  int64             `json:"memory"` // bytes, the limit
+	Disk    int64             `json:"disk"`   // bytes, the limit
 	Folder  string            `json:"folder"` // the run folder on the host; "" before it is made
 	Runtime string            `json:"runtime"`
 
