@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"net"
+	"runtime"
 	"testing"
 	"time"
 
@@ -100,5 +101,48 @@ func TestGarbageEndsTheClient(t *testing.T) {
 	}
 	if err := c.Alive(context.Background()); !errors.As(err, &dead) {
 		t.Errorf("%v", err)
+	}
+}
+
+// An agent that sends without end what nobody asked for costs the host nothing that stays, and holds up no caller.
+func TestFloodOfReplies(t *testing.T) {
+	host, inside := net.Pipe()
+	go func() { _, _ = io.Copy(io.Discard, inside) }()
+	stop := make(chan struct{})
+	go func() {
+		defer inside.Close()
+		_, _ = inside.Write(welcomeFrame(t))
+		large := frame(t, wire.Frame{Kind: wire.KindReply, ID: 1 << 40, Payload: make([]byte, 1<<20)})
+		for {
+			select {
+			case <-stop:
+				return
+			default:
+				if _, err := inside.Write(large); err != nil {
+					return
+				}
+			}
+		}
+	}()
+	defer close(stop)
+	c, err := box.Open(context.Background(), host, box.Init{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	var before, after runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	for range 3 {
+		ctx, cancel := context.WithTimeout(context.Background(), 100*time.Millisecond)
+		if _, err := c.Do(ctx, sandbox.Call{ID: "1", Op: sandbox.OpShell}); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("a call that is never answered: %v", err)
+		}
+		cancel()
+	}
+	runtime.GC()
+	runtime.ReadMemStats(&after)
+	if grown := int64(after.HeapAlloc) - int64(before.HeapAlloc); grown > 16<<20 {
+		t.Errorf("the host keeps %d MiB", grown>>20)
 	}
 }
