@@ -185,7 +185,8 @@ type Listed struct {
 type Capabilities struct {
 	Version    string `json:"version"`
 	DiskQuota  bool   `json:"disk_quota"`
-	Witness    bool   `json:"witness"` // fanotify on the merged root can see opens
+	DiskWatch  bool   `json:"disk_watch"` // what a sandbox writes is measured, and one that is over its limit ends
+	Witness    bool   `json:"witness"`    // fanotify on the merged root can see opens
 	Fork       bool   `json:"fork"`
 	PTY        bool   `json:"pty"`
 	UserNS     bool   `json:"userns"`

@@ -113,6 +113,7 @@ func (e *Engine) Capabilities(ctx context.Context) (sandbox.Capabilities, error)
 		Fork:      true,
 		PTY:       true,
 		Egress:    true,
+		DiskWatch: info.Driver == "overlay2" || info.Driver == "overlay",
 		UserNS:    hasOption(info, "name=userns") != "",
 		Seccomp:   hasOption(info, "name=seccomp") != "",
 		CgroupV2:  info.CgroupVersion == "2",

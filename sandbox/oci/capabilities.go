@@ -21,14 +21,15 @@ func (e *Engine) Capabilities(context.Context) (sandbox.Capabilities, error) {
 	}
 	f := machineFeatures()
 	caps := sandbox.Capabilities{
-		Version:  rt.version,
-		Witness:  !rt.ownKernel() && confine.CanWatch(),
-		Fork:     true,
-		PTY:      true,
-		Egress:   true,
-		UserNS:   e.opts.UserNS != 0,
-		Seccomp:  kernelSeccomp(),
-		CgroupV2: f.v2,
+		Version:   rt.version,
+		Witness:   !rt.ownKernel() && confine.CanWatch(),
+		Fork:      true,
+		PTY:       true,
+		Egress:    true,
+		DiskWatch: true,
+		UserNS:    e.opts.UserNS != 0,
+		Seccomp:   kernelSeccomp(),
+		CgroupV2:  f.v2,
 	}
 	words := []string{"no disk quota, what sandboxes write is measured instead"}
 	if f.v2 {
