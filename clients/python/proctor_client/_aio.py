@@ -6,7 +6,7 @@ from __future__ import annotations
 import asyncio
 import functools
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, Optional
+from typing import Any, Optional, Sequence
 
 from ._sync import Client, Rollout
 from ._types import Grade, Group, Observation, Verdict
@@ -65,6 +65,12 @@ class AsyncRollout:
 
     async def bash(self, command: str, **arguments: Any) -> Observation:
         return await self._client.run(self.sync.bash, command, **arguments)
+
+    async def type(self, handle: str, text: str = "", keys: Sequence[str] = (), **size: int) -> Observation:
+        return await self._client.run(self.sync.type, handle, text, keys, **size)
+
+    async def look(self, handle: str, wait_s: float = 0) -> Observation:
+        return await self._client.run(self.sync.look, handle, wait_s)
 
     async def exec(self, argv: list[str], stdin: str = "", timeout_s: float = 60) -> dict[str, Any]:
         return await self._client.run(self.sync.exec, argv, stdin, timeout_s)

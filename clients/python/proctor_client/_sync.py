@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import uuid
-from typing import TYPE_CHECKING, Any, Optional
+from typing import TYPE_CHECKING, Any, Optional, Sequence
 
 from ._errors import NotFound
 from ._http import Transport
@@ -25,6 +25,15 @@ class Client:
 
     def __exit__(self, *_: object) -> None:
         return None
+
+    @property
+    def url(self) -> str:
+        return self._transport.url
+
+    def nemo_gym_tools(self) -> list[dict[str, Any]]:
+        """The tools in the form of a NeMo-Gym dataset's responses_create_params."""
+        told = self._transport.send("GET", "/compat/nemo-gym")["tools"]
+        return [{"type": "function", "name": t["name"], "description": t["description"], "parameters": t["input_schema"]} for t in told]
 
     def rollout(self, task_id: Optional[str] = None, *, idempotency_key: Optional[str] = None, **options: Unpack[CreateOptions]) -> "Rollout":
         """Makes a rollout. options are the fields of POST /v1/rollouts (CreateOptions): mode, policy, seed, ..."""
@@ -84,6 +93,15 @@ class Rollout:
 
     def bash(self, command: str, **arguments: Any) -> Observation:
         return self.call("bash", {"command": command, **arguments})
+
+    def type(self, handle: str, text: str = "", keys: Sequence[str] = (), **size: int) -> Observation:
+        """Types into a background command: text, then keys by name ("enter", "ctrl-c", "up"; bash with pty=True). size is rows, cols."""
+        given = {"text": text or None, "keys": list(keys) or None, **size}
+        return self.call("bash_input", {"handle": handle, **{k: v for k, v in given.items() if v is not None}})
+
+    def look(self, handle: str, wait_s: float = 0) -> Observation:
+        """What a background command printed since the last look; of one on a terminal, its screen as text."""
+        return self.call("bash_output", {"handle": handle, "wait_s": wait_s})
 
     def exec(self, argv: list[str], stdin: str = "", timeout_s: float = 60) -> dict[str, Any]:
         """Runs one argv as the harness: recorded, not judged, outside the agent's shell."""

@@ -80,6 +80,17 @@ class ClientTest(unittest.TestCase):
         self.assertEqual(calls[0][2]["Authorization"], "Bearer tok")
         self.assertEqual(calls[0][3], {"call_id": "", "name": "bash", "arguments": {"command": "ls"}})
 
+    def test_a_terminal_is_typed_to_and_looked_at(self):
+        ro = self.rollout()
+        seen = {"call_id": "", "output": ">>>\n", "exit_code": None, "timed_out": False, "truncated": False, "handle": "bg1"}
+        Server.script += [(200, {}, seen)] * 3
+        ro.type("bg1", "6 * 7", ["enter"])
+        ro.type("bg1", rows=40, cols=100)
+        self.assertEqual(ro.look("bg1", 2).handle, "bg1")
+        made = [(s[3]["name"], s[3]["arguments"]) for s in Server.seen if s[1].endswith("/calls")]
+        self.assertEqual(made, [("bash_input", {"handle": "bg1", "text": "6 * 7", "keys": ["enter"]}),
+                                ("bash_input", {"handle": "bg1", "rows": 40, "cols": 100}), ("bash_output", {"handle": "bg1", "wait_s": 2})])
+
     def test_errors(self):
         ro = self.rollout()
         Server.script.append((422, {}, {"code": "invalid_call", "detail": "arguments.command: is missing", "field": "arguments.command", "retry": False}))
