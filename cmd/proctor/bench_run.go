@@ -197,7 +197,7 @@ func (b *benchRun) print(out io.Writer, asJSON bool) error {
 	if asJSON {
 		return writeJSON(out, b)
 	}
-	_, err := fmt.Fprintf(out, "%d rollouts of %d commands of %.0f ms: %.1f s for %.1f s of commands, %+.1f %%; processors busy %.1f %%\n",
-		b.Rollouts, b.Calls, b.CommandMS, b.WallS, b.OwnS, 100*b.Overhead, 100*b.Busy)
+	_, err := fmt.Fprintf(out, "%s of %s of %.0f ms: %.1f s for %.1f s of commands, %+.1f %%; processors busy %.1f %%\n",
+		plural(b.Rollouts, "rollout"), plural(b.Calls, "command"), b.CommandMS, b.WallS, b.OwnS, 100*b.Overhead, 100*b.Busy)
 	return err
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"proctor/internal/config"
+	render "proctor/internal/report"
 	"proctor/internal/rollouts"
 	"proctor/tasks"
 	"proctor/tasks/grading/predictions"
@@ -41,7 +42,8 @@ is for no task, fails alone, with its class; so does a patch that does not apply
 once more with must-fail tests planted among the expected ones (--once leaves that out).
 
 The folder --out keeps a journal: started again, what was graded is not graded again, unless patch or task differ; what the machine
-failed is. It holds grades.jsonl, MODEL.RUN.json, and logs/run_evaluation/RUN/MODEL/INSTANCE/report.json.
+failed is. It holds grades.jsonl, MODEL.RUN.json, logs/run_evaluation/RUN/MODEL/INSTANCE/report.json, and report.html: one page with
+score, outcomes, time, and what each witness said of each patch.
 
 Exit status: 0 all are resolved, 1 some are not, 2 rows or task files are wrong, 3 the machine failed some.`,
 		Example: `  proctor grade --tasks swebench.jsonl predictions.jsonl
@@ -97,6 +99,9 @@ func (o *gradeOptions) grade(cmd *cobra.Command, files []string) error {
 		return err
 	}
 	sum := summarise(reports, results, len(problems))
+	if err := writeWith(filepath.Join(o.out, "report.html"), func(w io.Writer) error { return render.GradesHTML(w, sum.Models, sum.Results) }); err != nil {
+		return infra(err)
+	}
 	if err := o.print(cmd.OutOrStdout(), sum); err != nil {
 		return infra(err)
 	}

@@ -114,15 +114,15 @@ func (s gradeSummary) verdict() error {
 	}
 	switch broken := s.Outcomes[tasks.InfraFailure]; {
 	case bad > 0:
-		return usage(fmt.Errorf("%d of %d rows could not be graded as they are; see above", bad, s.Rows))
+		return usage(fmt.Errorf("%d of %s could not be graded as they are; see above", bad, plural(s.Rows, "row")))
 	case s.problems > 0:
-		return usage(fmt.Errorf("%d problem(s) in the task files; see above", s.problems))
+		return usage(fmt.Errorf("%s in the task files; see above", plural(s.problems, "problem")))
 	case s.Rows == 0:
 		return usage(fmt.Errorf("no prediction was read"))
 	case broken > 0:
-		return infra(fmt.Errorf("%d of %d predictions could not be graded on this machine", broken, s.Rows))
+		return infra(fmt.Errorf("%d of %s could not be graded on this machine", broken, plural(s.Rows, "prediction")))
 	case s.Resolved < s.Rows:
-		return failed(fmt.Errorf("%d of %d predictions are not resolved", s.Rows-s.Resolved, s.Rows))
+		return failed(fmt.Errorf("%d of %s not resolved", s.Rows-s.Resolved, plural(s.Rows, "prediction")))
 	}
 	return nil
 }

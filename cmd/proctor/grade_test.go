@@ -70,6 +70,9 @@ func TestGradePredictions(t *testing.T) {
 		return s
 	}
 	s := grade()
+	if body, err := os.ReadFile(filepath.Join(dir, "out", "report.html")); err != nil || !bytes.Contains(body, []byte("5 predictions of 4 models")) {
+		t.Errorf("the page: %v, %.300s", err, body)
+	}
 	if s.Rows != 5 || s.Resolved != 1 || s.Outcomes["empty_patch"] != 1 || s.Outcomes["patch_failed"] == 0 || s.Classes[predictions.ClassUnknown] != 1 || s.Known != 0 {
 		t.Errorf("%+v", s)
 	}

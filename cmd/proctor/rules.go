@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"proctor/internal/tally"
 	"proctor/rules"
 )
 
@@ -72,9 +73,4 @@ func writeJSON(w io.Writer, v any) error {
 }
 
 // plural gives "1 rule", "2 rules".
-func plural(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
-}
+func plural(n int, what string) string { return tally.Words(n, what) }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -16,6 +15,7 @@ import (
 	"golang.org/x/term"
 
 	"proctor/internal/config"
+	render "proctor/internal/report"
 	"proctor/tasks"
 	"proctor/tasks/grading"
 )
@@ -26,6 +26,7 @@ func newTasksValidate() *cobra.Command {
 	var only []string
 	var runs, parallel int
 	var asJSON bool
+	var report string
 	cmd := &cobra.Command{
 		Use:   "validate PATHS",
 		Short: "Prove that each task's solution passes and that doing nothing fails",
@@ -33,7 +34,7 @@ func newTasksValidate() *cobra.Command {
 empty patch, each -k times, in fresh sandboxes. A task that a run of its own kind contradicts is flaky.
 
 Exit status: 0 every task holds, 1 one does not, 2 a task file is wrong, 3 the machine failed.`,
-		Example: "  proctor tasks validate testdata/tasks\n  proctor tasks validate rows.jsonl -j 4 --id psf__requests-6028\n  proctor tasks validate -k 5 --json tasks/ | jq '.[] | select(.ok | not)'",
+		Example: "  proctor tasks validate testdata/tasks\n  proctor tasks validate rows.jsonl -j 4 --id psf__requests-6028 --report validation.html\n  proctor tasks validate -k 5 --json tasks/ | jq '.[] | select(.ok | not)'",
 		Args:    cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if runs < 1 || parallel < 1 {
@@ -57,6 +58,11 @@ Exit status: 0 every task holds, 1 one does not, 2 a task file is wrong, 3 the m
 					return err
 				}
 			}
+			if report != "" {
+				if err := writeWith(report, func(w io.Writer) error { return render.ValidationHTML(w, found) }); err != nil {
+					return infra(err)
+				}
+			}
 			if err := printValidations(cmd.OutOrStdout(), found, asJSON); err != nil {
 				return infra(err)
 			}
@@ -67,6 +73,7 @@ Exit status: 0 every task holds, 1 one does not, 2 a task file is wrong, 3 the m
 	cmd.Flags().StringSliceVar(&only, "id", nil, "only these tasks of the set")
 	cmd.Flags().IntVarP(&runs, "runs", "k", 3, "gradings of each kind")
 	cmd.Flags().IntVarP(&parallel, "parallel", "j", runtime.NumCPU(), "gradings at once")
+	cmd.Flags().StringVar(&report, "report", "", "also write a page to `FILE`: results, leaks, time, and what failed why")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON document")
 	return cmd
 }
@@ -124,15 +131,15 @@ func onTerminal(w io.Writer) func(task string, done, total int) {
 
 func printValidations(w io.Writer, found []grading.Validation, asJSON bool) error {
 	if asJSON {
-		return json.NewEncoder(w).Encode(found)
+		return writeJSON(w, found)
 	}
 	for _, v := range found {
 		word := "ok"
 		if !v.OK {
 			word = "FAILED"
 		}
-		if _, err := fmt.Fprintf(w, "%-7s %s: gold %s x%d, empty %s x%d, %d leaks closed, %.1f s\n", word, v.TaskID,
-			orNone(v.Gold.Outcome), v.Gold.Runs, orNone(v.Empty.Outcome), v.Empty.Runs, len(v.Leaks), float64(v.DurationMS)/1000); err != nil {
+		if _, err := fmt.Fprintf(w, "%-7s %s: gold %s x%d, empty %s x%d, %s closed, %.1f s\n", word, v.TaskID,
+			orNone(v.Gold.Outcome), v.Gold.Runs, orNone(v.Empty.Outcome), v.Empty.Runs, plural(len(v.Leaks), "leak"), float64(v.DurationMS)/1000); err != nil {
 			return err
 		}
 		if err := printLeaks(w, v.Leaks); err != nil {
@@ -191,11 +198,11 @@ func validationVerdict(found []grading.Validation, problems int) error {
 	}
 	switch {
 	case problems > 0:
-		return usage(fmt.Errorf("%d problem(s) in the task files; see above", problems))
+		return usage(fmt.Errorf("%s in the task files; see above", plural(problems, "problem")))
 	case broken > 0:
-		return infra(fmt.Errorf("%d of %d tasks could not be validated on this machine", broken, len(found)))
+		return infra(fmt.Errorf("%d of %s could not be validated on this machine", broken, plural(len(found), "task")))
 	case failures > 0:
-		return failed(fmt.Errorf("%d of %d tasks do not hold", failures, len(found)))
+		return failed(fmt.Errorf("%d of %s failed validation", failures, plural(len(found), "task")))
 	}
 	return nil
 }

@@ -34,8 +34,12 @@ func TestTasksValidateDemo(t *testing.T) {
 	cmd := newRoot()
 	var out bytes.Buffer
 	cmd.SetOut(&out)
-	cmd.SetArgs([]string{"tasks", "validate", "--json", "-k", "2", "--data", t.TempDir(), "../../testdata/tasks/interval-merge"})
+	page := filepath.Join(t.TempDir(), "v.html")
+	cmd.SetArgs([]string{"tasks", "validate", "--json", "-k", "2", "--report", page, "--data", t.TempDir(), "../../testdata/tasks/interval-merge"})
 	err := cmd.ExecuteContext(t.Context())
+	if body, readErr := os.ReadFile(page); readErr != nil || !bytes.Contains(body, []byte("1 of 1, 100.0 %")) {
+		t.Errorf("the page: %v, %.300s", readErr, body)
+	}
 	var found []grading.Validation
 	if jsonErr := json.Unmarshal(out.Bytes(), &found); err != nil || jsonErr != nil || len(found) != 1 {
 		t.Fatalf("%v: %s", errors.Join(err, jsonErr), out.Bytes())

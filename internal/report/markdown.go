@@ -8,12 +8,13 @@ import (
 	"strings"
 
 	"proctor/internal/evalrun"
+	"proctor/internal/tally"
 )
 
 // RunMarkdown writes a run's figures as Markdown.
 func RunMarkdown(w io.Writer, r *evalrun.Report) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "# Evaluation of %s\n\n%d tasks, %d attempts each; %d of %d done, %d with a reward.\n\n", cell(orText(r.Plan.Model, r.Plan.Agent)), len(r.Plan.Tasks), r.Plan.N, r.Done, r.Attempts, r.Graded)
+	fmt.Fprintf(&b, "# Evaluation of %s\n\n%s, %s each; %d of %d done, %d with a reward.\n\n", cell(orText(r.Plan.Model, r.Plan.Agent)), tally.Words(len(r.Plan.Tasks), "task"), tally.Words(r.Plan.N, "attempt"), r.Done, r.Attempts, r.Graded)
 	b.WriteString("| | value | 95 % interval |\n|---|---|---|\n")
 	for _, k := range slices.Sorted(maps.Keys(r.PassAt)) {
 		e, c := r.PassAt[k], r.PassAtClean[k]

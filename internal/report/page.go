@@ -27,7 +27,8 @@ pre,code{font:13px/1.4 ui-monospace,monospace}pre{white-space:pre-wrap;overflow-
 </style></head><body>
 `
 
-var functions = template.FuncMap{"rate": rateWords, "percent": percent, "plus": func(a, b int) int { return a + b }}
+var functions = template.FuncMap{"rate": rateWords, "percent": percent, "plus": func(a, b int) int { return a + b },
+	"words": tally.Words, "some": some, "seconds": func(ms int64) string { return fmt.Sprintf("%.1f s", float64(ms)/1000) }}
 
 // page makes a template with the common head.
 func page(name, body string) *template.Template {

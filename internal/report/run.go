@@ -19,7 +19,7 @@ import (
 )
 
 const runBody = `<h1>{{.Title}}</h1>
-<p>{{len .R.Plan.Tasks}} tasks, {{.R.Plan.N}} attempts each; {{.R.Done}} of {{.R.Attempts}} done, {{.R.Graded}} with a reward. <span class="dim">Run {{.R.Plan.ID}}, {{.R.Plan.CreatedAt.Format "2006-01-02 15:04"}} UTC</span></p>
+<p>{{words (len .R.Plan.Tasks) "task"}}, {{words .R.Plan.N "attempt"}} each; {{.R.Done}} of {{.R.Attempts}} done, {{.R.Graded}} with a reward. <span class="dim">Run {{.R.Plan.ID}}, {{.R.Plan.CreatedAt.Format "2006-01-02 15:04"}} UTC</span></p>
 {{.Score}}
 <table>
 <tr><th>hack rate</th><td>{{rate .R.HackRate}} of attempts hold a confirmed hack, blocked or not</td></tr>
