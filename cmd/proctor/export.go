@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"net/url"
 	"os"
 	"slices"
@@ -162,44 +163,110 @@ func (x *exportFlags) choose(ctx context.Context, c *client.Client, args []strin
 	return ids, nil
 }
 
+// ahead is how many rollouts are fetched while another is written: one keeps the server busy. They are all
+// that an export holds in memory, however many rollouts it is of.
+const ahead = 2
+
+// fetched is a rollout on its way from the server.
+type fetched struct {
+	id        string
+	there     bool // it is in the file already
+	documents []export.Document
+	err       error
+}
+
 // each exports the rollouts in turn. One that cannot be exported is told and left out.
 func (x *exportFlags) each(cmd *cobra.Command, c *client.Client, ids []string, to exportSink) error {
-	for _, id := range ids {
-		if to.done(id) {
+	ctx, cancel := context.WithCancel(cmd.Context())
+	defer cancel()
+	for f := range x.fetch(ctx, c, ids, to) {
+		if f.there {
 			x.rollouts++
 			continue
 		}
-		err := to.rollout(id, func(each func(export.Document) error) error {
-			return x.fetch(cmd.Context(), c, id, each)
-		})
-		var p *client.Problem
-		switch {
-		case err == nil:
-			x.rollouts++
-		case errors.As(err, &p) && p.Code == "rollout_rejected":
-			x.rejected = append(x.rejected, exportSkip{id, p.Code, p.Detail})
-		case errors.As(err, &p) && (p.Code == "no_tokens" || p.Code == "no_patch"):
-			x.skipped = append(x.skipped, exportSkip{id, p.Code, p.Detail})
-			_, _ = fmt.Fprintln(cmd.ErrOrStderr(), "proctor: "+p.Detail)
-		default:
+		err := f.err
+		if err == nil {
+			err = to.rollout(f.id, func(each func(export.Document) error) error {
+				for _, d := range f.documents {
+					x.documents++
+					x.bytes += int64(len(d.Body)) + 1
+					if err := each(d); err != nil {
+						return err
+					}
+				}
+				return nil
+			})
+		}
+		if err := x.count(cmd, f.id, err); err != nil {
 			return err
 		}
+	}
+	return cmd.Context().Err()
+}
+
+// count notes what became of a rollout; an error that ends the export comes back.
+func (x *exportFlags) count(cmd *cobra.Command, id string, err error) error {
+	var p *client.Problem
+	switch {
+	case err == nil:
+		x.rollouts++
+	case errors.As(err, &p) && p.Code == "rollout_rejected":
+		x.rejected = append(x.rejected, exportSkip{id, p.Code, p.Detail})
+	case errors.As(err, &p) && (p.Code == "no_tokens" || p.Code == "no_patch"):
+		x.skipped = append(x.skipped, exportSkip{id, p.Code, p.Detail})
+		_, _ = fmt.Fprintln(cmd.ErrOrStderr(), "proctor: "+p.Detail)
+	default:
+		return err
 	}
 	return nil
 }
 
-// fetch reads a rollout's documents from the server.
-func (x *exportFlags) fetch(ctx context.Context, c *client.Client, id string, each func(export.Document) error) error {
+// fetch gives the rollouts in order, each whole: up to ahead of them are fetched at a time.
+func (x *exportFlags) fetch(ctx context.Context, c *client.Client, ids []string, to exportSink) iter.Seq[fetched] {
+	there := map[string]bool{} // asked before anything is written: the sink is the writer's alone from then on
+	for _, id := range ids {
+		there[id] = to.done(id)
+	}
+	return func(yield func(fetched) bool) {
+		queue := make(chan chan fetched, ahead-1)
+		go func() {
+			defer close(queue)
+			for _, id := range ids {
+				one := make(chan fetched, 1)
+				select {
+				case queue <- one:
+				case <-ctx.Done():
+					return
+				}
+				if there[id] {
+					one <- fetched{id: id, there: true}
+					continue
+				}
+				there[id] = true // named twice, it is written once
+				go func() { one <- x.documentsOf(ctx, c, id) }()
+			}
+		}()
+		for one := range queue {
+			if !yield(<-one) {
+				return
+			}
+		}
+	}
+}
+
+// documentsOf reads a rollout's documents from the server.
+func (x *exportFlags) documentsOf(ctx context.Context, c *client.Client, id string) fetched {
+	f := fetched{id: id}
 	query := url.Values{"format": {x.form}, "blocked": {x.blocked}}
-	return c.Lines(ctx, "/v1/rollouts/"+url.PathEscape(id)+"/trajectory?"+query.Encode(), func(line []byte) error {
-		x.documents++
-		x.bytes += int64(len(line)) + 1
+	f.err = c.Lines(ctx, "/v1/rollouts/"+url.PathEscape(id)+"/trajectory?"+query.Encode(), func(line []byte) error {
 		d := export.Document{Body: line}
 		if !export.Lines(x.form) {
 			d.Name = export.NameOf(x.form, id, line)
 		}
-		return each(d)
+		f.documents = append(f.documents, d)
+		return nil
 	})
+	return f
 }
 
 // tell says what was exported.

@@ -45,7 +45,10 @@ func toyTasks() []*tasks.Task {
 // toyLab grades by what stands in answer.txt.
 type toyLab struct{ engine *sandboxtest.Fake }
 
-func (l toyLab) Prepare(_ context.Context, t *tasks.Task, _ bool) (rollouts.Image, error) {
+func (l toyLab) Prepare(_ context.Context, t *tasks.Task, hardened bool) (rollouts.Image, error) {
+	if hardened {
+		return rollouts.Image{Ref: "hardened-" + t.Image, Digest: "sha256:" + t.Image}, nil
+	}
 	return rollouts.Image{Ref: t.Image, Digest: "sha256:" + t.Image}, nil
 }
 func (toyLab) Verify(context.Context, *tasks.Task, rollouts.Image, sandbox.Session) error { return nil }
@@ -74,7 +77,9 @@ func toyWorld(t *testing.T) string {
 		i := int(spec.Image[len(spec.Image)-1] - '0')
 		s.SetFile("/testbed/clues/first.txt", fmt.Appendf(nil, "first clue: %d\n", i/2))
 		s.SetFile("/testbed/clues/second.txt", fmt.Appendf(nil, "second clue: %d\n", i%2))
-		s.SetFile("/testbed/.eval/expected.txt", []byte(toyWords[i]+"\n"))
+		if !strings.HasPrefix(spec.Image, "hardened-") {
+			s.SetFile("/testbed/.eval/expected.txt", []byte(toyWords[i]+"\n"))
+		}
 		return nil
 	}}
 	kept, err := records.New(st)
