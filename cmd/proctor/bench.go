@@ -16,7 +16,7 @@ func newBench() *cobra.Command {
 		Use:   "bench",
 		Short: "Measure performance ratios side by side in one run",
 	}
-	cmd.AddCommand(newBenchExec(), newBenchGate(), newBenchRun(), newBenchStart(), newBenchPool(), newBenchScale())
+	cmd.AddCommand(newBenchExec(), newBenchGate(), newBenchRun(), newBenchStart(), newBenchPool(), newBenchScale(), newBenchDocs())
 	return cmd
 }
 
