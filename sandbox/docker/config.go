@@ -103,6 +103,23 @@ func (e *Engine) hostConfig(spec sandbox.Spec, limits sandbox.Limits, binary, fo
 	return host, nil
 }
 
+// showLimits lets programs that look into /proc and /sys see the sandbox's limits in place of the host's own.
+// Runtimes with a kernel of their own show what they like.
+func (e *Engine) showLimits(host *container.HostConfig) error {
+	if e.opts.Runtime != "" && e.opts.Runtime != "runc" {
+		return nil
+	}
+	memory, err1 := e.root.MemInfo(host.Memory >> 20)
+	online, err2 := e.root.Online(host.CpusetCpus)
+	if err := errors.Join(err1, err2); err != nil {
+		return err
+	}
+	host.Mounts = append(host.Mounts,
+		mount.Mount{Type: mount.TypeBind, Source: memory, Target: confine.MemInfoInside, ReadOnly: true},
+		mount.Mount{Type: mount.TypeBind, Source: online, Target: confine.OnlineInside, ReadOnly: true})
+	return nil
+}
+
 // resources turns limits into the daemon's.
 func (e *Engine) resources(limits sandbox.Limits) (container.Resources, error) {
 	if err := confine.CheckLimits(limits); err != nil {

@@ -126,6 +126,9 @@ func (b *building) container(ctx context.Context, spec sandbox.Spec, image sandb
 	if err != nil {
 		return "", fmt.Errorf("docker: create %s: %w", spec.Name, err)
 	}
+	if err := e.showLimits(host); err != nil {
+		return "", fmt.Errorf("%w: docker: %v", sandbox.ErrUnavailable, err)
+	}
 	b.asked = true
 	made, err := e.cli.ContainerCreate(ctx, config, host, nil, nil, b.name)
 	if quota && err != nil && strings.Contains(err.Error(), "storage-opt") {

@@ -163,6 +163,9 @@ func (e *Engine) write(spec sandbox.Spec, s state, binary string) error {
 	nano, set := e.cpus.Pick(spec.Limits.CPUs)
 	p := plan{id: s.ID, spec: spec, limits: spec.Limits, hostname: hostname, binary: binary, folder: s.Folder, cgroup: e.cgroupName(s.ID),
 		quota: quotaOf(nano), cpus: set, files: min(spec.Limits.OpenFiles, maxOpenFiles())}
+	if err := e.showLimits(&p, s.Runtime); err != nil {
+		return fmt.Errorf("%w: oci: %w", sandbox.ErrUnavailable, err)
+	}
 	text, err := json.Marshal(e.bundle(p, machineFeatures()))
 	if err != nil {
 		return err

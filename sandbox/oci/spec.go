@@ -29,6 +29,8 @@ type plan struct {
 	quota    int64  // of CPU time, in microseconds of each cpuPeriod
 	cpus     string // the cpuset
 	files    int64  // open files
+	memory   string // what is shown for memory, on the host; "" for the kernel's own
+	online   string // and for processors
 }
 
 // features are what the kernel and the machine offer.
@@ -134,10 +136,28 @@ func (e *Engine) mounts(p plan) []specs.Mount {
 				Options: []string{"nosuid", "nodev", "mode=1777", fmt.Sprintf("size=%dm", p.limits.DiskMB)}})
 		}
 	}
+	for _, shown := range [][2]string{{confine.MemInfoInside, p.memory}, {confine.OnlineInside, p.online}} {
+		if shown[1] != "" {
+			all = append(all, specs.Mount{Destination: shown[0], Type: "bind", Source: shown[1], Options: []string{"bind", "ro", "nosuid", "nodev", "noexec"}})
+		}
+	}
 	return append(all,
 		specs.Mount{Destination: confine.BoxInside, Type: "bind", Source: p.binary, Options: []string{"bind", "ro", "nosuid", "nodev"}},
 		specs.Mount{Destination: confine.FolderInside, Type: "bind", Source: p.folder, Options: []string{"bind", "nosuid", "nodev", "noexec"}},
 	)
+}
+
+// showLimits lets programs that look into /proc and /sys see the sandbox's limits in place of the host's own. runsc's
+// kernel shows what it likes.
+func (e *Engine) showLimits(p *plan, runtime string) (err error) {
+	if runtime == "runsc" {
+		return nil
+	}
+	if p.memory, err = e.root.MemInfo(p.limits.MemoryMB); err != nil {
+		return err
+	}
+	p.online, err = e.root.Online(p.cpus)
+	return err
 }
 
 // namespaces are all there are.

@@ -33,6 +33,14 @@ var limitTests = []test{
 			b.t.Errorf("by default %s bytes of memory", got)
 		}
 	}},
+	{name: "programs that ask /proc for memory are told the limit, and there is no swap (11)", run: func(b *box) {
+		small := b.another(sandbox.Spec{Limits: sandbox.Limits{MemoryMB: 256}})
+		small.wants("awk '/^(MemTotal|SwapTotal):/ { print $2 }' /proc/meminfo; awk '/^MemAvailable:/ { print ($2 > 200000 && $2 < 262144) }' /proc/meminfo", "262144\n0\n1\n", 0)
+		small.wants("(: > /proc/meminfo) 2>/dev/null || echo kept; python3 -c 'import os; print(os.cpu_count())'; nproc", "kept\n1\n1\n", 0)
+		if got := small.limit("memory.swap.max", "memory/memory.memsw.limit_in_bytes"); got != "0" && got != "268435456" && got != "" {
+			b.t.Errorf("memory with swap %s", got)
+		}
+	}},
 	{name: "a memory hog is told apart, and the rest goes on (10)", run: func(b *box) {
 		small := b.another(sandbox.Spec{Limits: sandbox.Limits{MemoryMB: 128}})
 		small.out("mkdir -p /tmp/kept; cd /tmp/kept")
