@@ -173,6 +173,7 @@ type ownDaemon struct {
 	dir  string
 	args []string
 	cmd  *exec.Cmd
+	run  *exec.Cmd // its containerd, which is not restarted
 }
 
 // startDaemon starts a daemon, gives it the base image, and makes it the one that the test's programs speak to.
@@ -184,16 +185,20 @@ func startDaemon(t *testing.T) *ownDaemon {
 	}
 	socket := "unix://" + filepath.Join(dir, "docker.sock")
 	d := &ownDaemon{t: t, dir: dir, args: []string{"--data-root", filepath.Join(dir, "data"), "--exec-root", filepath.Join(dir, "exec"), "--pidfile", filepath.Join(dir, "pid"),
-		"--host", socket, "--bridge", "none", "--iptables=false", "--ip-forward=false", "--live-restore", "--log-level", "error"}}
+		"--host", socket, "--containerd", filepath.Join(dir, "c.sock"), "--bridge", "none", "--iptables=false", "--ip-forward=false", "--live-restore", "--log-level", "error"}}
 	image := exec.Command("docker", "save", baseImage)
 	saved, err := image.Output()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := d.start(socket); err != nil {
+	d.run = exec.Command("containerd", "--root", filepath.Join(dir, "croot"), "--state", filepath.Join(dir, "cstate"), "--address", filepath.Join(dir, "c.sock"), "--log-level", "error")
+	if err := d.run.Start(); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(d.stop)
+	if err := d.start(socket); err != nil {
+		t.Fatal(err)
+	}
 	t.Setenv("DOCKER_HOST", socket)
 	load := exec.Command("docker", "load")
 	load.Stdin = bytes.NewReader(saved)
@@ -231,14 +236,26 @@ func (d *ownDaemon) restart() error {
 	return d.start(os.Getenv("DOCKER_HOST"))
 }
 
+// stop ends the daemon, its containerd, and takes what is left of both.
 func (d *ownDaemon) stop() {
-	_ = d.cmd.Process.Signal(syscall.SIGTERM)
-	done := make(chan struct{})
-	go func() { _ = d.cmd.Wait(); close(done) }()
-	select {
-	case <-done:
-	case <-time.After(30 * time.Second):
-		_ = d.cmd.Process.Kill()
+	for _, cmd := range []*exec.Cmd{d.cmd, d.run} {
+		if cmd == nil || cmd.Process == nil {
+			continue
+		}
+		_ = cmd.Process.Signal(syscall.SIGTERM)
+		done := make(chan struct{})
+		go func() { _ = cmd.Wait(); close(done) }()
+		select {
+		case <-done:
+		case <-time.After(30 * time.Second):
+			_ = cmd.Process.Kill()
+		}
+	}
+	mounts, _ := os.ReadFile("/proc/self/mounts")
+	for line := range strings.Lines(string(mounts)) {
+		if at := strings.Fields(line)[1]; strings.HasPrefix(at, d.dir+"/") {
+			_ = syscall.Unmount(at, syscall.MNT_DETACH)
+		}
 	}
 	if err := os.RemoveAll(d.dir); err != nil {
 		d.t.Errorf("the daemon's folder: %v", err)
