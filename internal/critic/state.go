@@ -24,7 +24,7 @@ type Step struct {
 	Shown     string // what the agent was shown, decoy or not
 	ExitCode  *int
 	Marked    bool // blocked or flagged
-	Segment   int  // which segment it belongs to, from 0
+	Segment   int  // which segment it belongs to, from 0; coming back to an earlier one is no start
 }
 
 // State is a point of a rollout at which a critic can be asked.
@@ -47,10 +47,11 @@ func States(instruction string, steps []Step, kinds []string) []State {
 	wanted := func(kind string) bool { return len(kinds) == 0 || slices.Contains(kinds, kind) }
 	var out []State
 	var told []string
+	begun := map[int]bool{}
 	for i, s := range steps {
 		kind := ""
 		switch {
-		case wanted(KindSegment) && (i == 0 || s.Segment != steps[i-1].Segment):
+		case wanted(KindSegment) && !begun[s.Segment]:
 			kind = KindSegment
 		case wanted(KindVerdict) && i > 0 && steps[i-1].Marked:
 			kind = KindVerdict
@@ -61,11 +62,21 @@ func States(instruction string, steps []Step, kinds []string) []State {
 			out = append(out, state(kind, s.Ordinal, instruction, told))
 		}
 		told = append(told, tell(s))
+		begun[s.Segment] = true
 	}
 	if n := len(steps); n > 0 && steps[n-1].Marked && wanted(KindVerdict) {
 		out = append(out, state(KindVerdict, steps[n-1].Ordinal+1, instruction, told))
 	}
 	return out
+}
+
+// After gives the state behind all of these steps, as of kind turn: what a continuation is ranked by.
+func After(instruction string, steps []Step) State {
+	told, next := make([]string, len(steps)), 1
+	for i, s := range steps {
+		told[i], next = tell(s), s.Ordinal+1
+	}
+	return state(KindTurn, next, instruction, told)
 }
 
 func state(kind string, ordinal int, instruction string, told []string) State {

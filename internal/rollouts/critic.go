@@ -2,10 +2,12 @@ package rollouts
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"proctor/internal/critic"
 	"proctor/internal/store"
+	"proctor/internal/trajectory"
 	"proctor/monitor"
 	"proctor/tasks"
 )
@@ -71,10 +73,11 @@ func (m *Manager) Values(ctx context.Context, id string, req ValuesRequest) (Rol
 	if err := req.check(); err != nil {
 		return out, err
 	}
-	states, cond, _, err := m.states(ctx, id, req.Kinds)
+	read, err := m.states(ctx, id, req.Kinds)
 	if err != nil {
 		return out, err
 	}
+	states, cond := read.states, read.cond
 	out.Conditioning, out.States = cond, len(states)
 	states = states[:min(len(states), req.MaxStates)]
 	client := critic.Client{BaseURL: req.BaseURL, Model: req.Model, APIKey: req.APIKey, MaxTokens: req.MaxTokens,
@@ -96,20 +99,39 @@ func (m *Manager) Values(ctx context.Context, id string, req ValuesRequest) (Rol
 }
 
 // CriticPairs gives what a critic trains on: each state of a graded rollout with the rollout's reward as
-// its return. A rollout without a reward has no pairs, and is refused.
+// its return. A rollout without a reward has no pairs, and is refused. Of a fork, the state behind its first own
+// call is there once more, named by the fork: continuations of one state are ranked among each other by it.
 func (m *Manager) CriticPairs(ctx context.Context, id string, kinds []string) ([]critic.Pair, error) {
 	if err := checkKinds(kinds); err != nil {
 		return nil, err
 	}
-	states, cond, view, err := m.states(ctx, id, kinds)
+	read, err := m.states(ctx, id, kinds)
 	if err != nil {
 		return nil, err
 	}
+	view := read.view
 	if view.Reward == nil {
 		return nil, refuse(CodeInvalidField, "rollout %s has no reward (status %s, failure class %s), so its states have no return; grade it first",
 			id, view.Status, view.FailureClass)
 	}
-	return critic.PairsOf(states, cond, *view.Reward), nil
+	return append(critic.PairsOf(read.states, read.cond, *view.Reward), read.continuation()...), nil
+}
+
+// continuation gives the pair that a fork is ranked by; none of a rollout that is no fork, or made no call of
+// its own.
+func (r *criticRead) continuation() []critic.Pair {
+	f := r.view.Fork
+	if f == nil {
+		return nil
+	}
+	for i, s := range r.steps {
+		if s.Ordinal > f.Ordinal {
+			pairs := critic.PairsOf([]critic.State{critic.After(r.instruction, r.steps[:i+1])}, r.cond, *r.view.Reward)
+			pairs[0].Fork = fmt.Sprintf("%s@%d", f.RolloutID, f.Ordinal)
+			return pairs
+		}
+	}
+	return nil
 }
 
 func (r *ValuesRequest) check() error {
@@ -140,51 +162,57 @@ func checkKinds(kinds []string) error {
 	return nil
 }
 
+// criticRead is a rollout as a critic reads it.
+type criticRead struct {
+	view        View
+	instruction string
+	steps       []critic.Step
+	states      []critic.State
+	cond        critic.Conditioning
+}
+
 // states gives the states of a rollout and what a critic is told beside them.
-func (m *Manager) states(ctx context.Context, id string, kinds []string) ([]critic.State, critic.Conditioning, View, error) {
-	var none critic.Conditioning
+func (m *Manager) states(ctx context.Context, id string, kinds []string) (*criticRead, error) {
 	row, err := m.opt.Store.RolloutByID(ctx, id)
 	if err != nil {
-		return nil, none, View{}, storeError("read the rollout", err)
+		return nil, storeError("read the rollout", err)
 	}
 	d, err := readDocument(row)
 	if err != nil {
-		return nil, none, View{}, asError(CodeStore, "the rollout's document is damaged", err)
+		return nil, asError(CodeStore, "the rollout's document is damaged", err)
 	}
-	view, err := m.viewOf(ctx, row)
-	if err != nil {
-		return nil, none, View{}, err
-	}
-	cond, err := m.conditioning(ctx, view, d.Task)
-	if err != nil {
-		return nil, none, View{}, err
-	}
-	steps, err := m.steps(ctx, id)
-	if err != nil {
-		return nil, none, View{}, err
-	}
-	instruction := ""
-	if d.Task != nil {
-		instruction = d.Task.Instruction
-	}
-	return critic.States(instruction, steps, kinds), cond, view, nil
-}
-
-// steps gives the agent's answered calls as a critic reads them.
-func (m *Manager) steps(ctx context.Context, id string) ([]critic.Step, error) {
-	recs, err := m.records(ctx, id)
+	t, err := m.trajectory(ctx, id, false)
 	if err != nil {
 		return nil, err
 	}
+	r := &criticRead{view: t.Rollout, steps: t.steps()}
+	if r.cond, err = m.conditioning(ctx, r.view, d.Task); err != nil {
+		return nil, err
+	}
+	if d.Task != nil {
+		r.instruction = d.Task.Instruction
+	}
+	r.states = critic.States(r.instruction, r.steps, kinds)
+	return r, nil
+}
+
+// steps gives the agent's answered calls as a critic reads them. A call whose turn is not known is of the segment
+// of the one before it: without the gateway, all are of one.
+func (t *Trajectory) steps() []critic.Step {
+	places := trajectory.Places(t.Segments, t.modelCalls, t.toolRecords())
 	var steps []critic.Step
-	for _, r := range recs {
+	segment := 0
+	for _, r := range t.Calls {
 		if r.Principal != monitor.Agent || r.Observation == nil {
 			continue
 		}
-		steps = append(steps, critic.Step{Ordinal: r.Ordinal, Name: r.Name, Arguments: r.Arguments,
-			Shown: r.Observation.Output, ExitCode: r.Observation.ExitCode, Marked: r.Verdict.Decision != "allow"})
+		if at, ok := places[r.Ordinal]; ok {
+			segment = at.Segment
+		}
+		steps = append(steps, critic.Step{Ordinal: r.Ordinal, Name: r.Name, Arguments: r.Arguments, Segment: segment,
+			Shown: r.Observation.Output, ExitCode: r.Observation.ExitCode, Marked: r.Verdict.Decision != monitor.Allow})
 	}
-	return steps, nil
+	return steps
 }
 
 // conditioning looks only at what was graded before the rollout began: a critic that is told of later

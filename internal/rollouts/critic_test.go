@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -13,6 +14,8 @@ import (
 	"time"
 
 	"proctor/internal/critic"
+	"proctor/internal/records"
+	"proctor/internal/trajectory"
 	"proctor/tasks"
 )
 
@@ -152,5 +155,96 @@ func TestRowReadBeforeTheEnd(t *testing.T) {
 	eventually(t, "the rollout is gone", func() bool { return w.m.find(id) == nil })
 	if v, err := w.m.viewOf(context.Background(), row); err != nil || v.Status != StatusGraded || v.Reward == nil {
 		t.Errorf("%+v, %v", v, err)
+	}
+}
+
+// Calls are put into the segments that made them, by the gateway's record or an upload: a critic is asked where a
+// segment begins, once, and not where the agent comes back to one.
+func TestStatesBeginWithSegments(t *testing.T) {
+	w := newWorld(t)
+	kept, err := records.New(w.store)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.opt.Records = kept
+	w.crash()
+	id := w.create().ID
+	for i := range 4 {
+		call := bash(t, "", fmt.Sprint("echo ", i))
+		call.ID = fmt.Sprint("c", i)
+		w.do(id, call)
+	}
+	segment := func(order int, kind string, calls ...string) *trajectory.Segment {
+		s := &trajectory.Segment{ID: fmt.Sprint("s", order), Order: order, Kind: kind, Cause: trajectory.CauseRoot}
+		if order > 0 {
+			root := "s0"
+			s.Cause, s.Parent = trajectory.CauseSubagent, &root
+		}
+		for i, c := range calls {
+			s.Tokens, s.Logprobs, s.ActionMask, s.LossMask = append(s.Tokens, int32(10*order), int32(10*order+1)), append(s.Logprobs, 0, -1), append(s.ActionMask, 0, 1), append(s.LossMask, 0, 1)
+			s.Turns = append(s.Turns, trajectory.Turn{Index: i, Start: 2*i + 1, End: 2*i + 2, ToolCalls: []string{c}})
+		}
+		return s
+	}
+	upload := []*trajectory.Segment{segment(0, trajectory.KindAction, "c0", "c3"), segment(1, trajectory.KindSubagent, "c1", "c2")}
+	if _, err := kept.Upload(context.Background(), id, upload); err != nil {
+		t.Fatal(err)
+	}
+	read, err := w.m.states(context.Background(), id, []string{critic.KindSegment, critic.KindTurn})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := ""
+	for i, s := range read.states {
+		got += fmt.Sprintf("%s:%d ", s.Kind, read.steps[i].Segment)
+	}
+	if want := "segment:0 segment:1 turn:1 turn:0 "; got != want {
+		t.Errorf("states %s, want %s", got, want)
+	}
+}
+
+// Forks of one rollout share the states before the fork, whose return is then their mean, and each is ranked by
+// the state behind its first own call.
+func TestPairsOfForks(t *testing.T) {
+	w := newWorld(t)
+	parent := w.create(func(r *CreateRequest) { r.Policy = Policy{Name: "p", SizeB: 7} }).ID
+	w.do(parent, bash(t, "", "echo shared"))
+	var all []critic.Pair
+	for i, f := range w.fork(parent, ForkRequest{N: 2}).Rollouts {
+		w.do(f.ID, bash(t, "", fmt.Sprint("echo way ", i)))
+		w.do(f.ID, bash(t, "", "echo more"))
+		reward := float64(i)
+		w.lab.grade = func(context.Context, GradeJob) (tasks.Grade, error) {
+			return tasks.Grade{Outcome: tasks.Resolved, Reward: &reward, FailureClass: "none"}, nil
+		}
+		if _, err := w.m.Grade(context.Background(), f.ID, true); err != nil {
+			t.Fatal(err)
+		}
+		pairs, err := w.m.CriticPairs(context.Background(), f.ID, []string{critic.KindTurn})
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, pairs...)
+	}
+	pooled := critic.Pool(all)
+	shared, ranked := 0, 0
+	for i := range pooled {
+		p := &pooled[i]
+		if p.Fork != "" {
+			if ranked++; p.Fork != parent+"@1" || !strings.Contains(p.Prefix, fmt.Sprintf("echo way %.0f", p.Return)) || strings.Contains(p.Prefix, "more") {
+				t.Errorf("ranked by %q of fork %s with return %g", p.Prefix, p.Fork, p.Return)
+			}
+			p.Value = &p.Return
+		} else if p.N == 2 {
+			if shared++; p.Return != 0.5 {
+				t.Errorf("a shared state returns %g", p.Return)
+			}
+		}
+	}
+	if shared != 2 || ranked != 2 {
+		t.Errorf("%d shared states and %d ranked ones, want 2 and 2", shared, ranked)
+	}
+	if s := critic.Measure(pooled); s.Forks != 1 || s.Top1 == nil || *s.Top1 != 1 {
+		t.Errorf("a critic that knows is measured as %+v", s)
 	}
 }

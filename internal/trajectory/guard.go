@@ -85,6 +85,29 @@ func Spans(segments []*Segment, calls []*ModelCall, records []ToolRecord) []Guar
 	return spans
 }
 
+// Place is the turn that made a tool call.
+type Place struct {
+	Segment int // order
+	Kind    string
+	Turn    int // index in the segment
+}
+
+// Places finds the turn of each of the agent's calls, by the call's ordinal; those that are not found are left
+// out. Arguments are those of Spans; nothing is changed.
+func Places(segments []*Segment, calls []*ModelCall, records []ToolRecord) map[int]Place {
+	j := newJoiner(segments, calls)
+	places := map[int]Place{}
+	for _, r := range records {
+		if !r.Agent {
+			continue
+		}
+		if at, _ := j.find(r); at != nil {
+			places[r.Ordinal] = Place{at.seg.Order, at.seg.Kind, at.turn}
+		}
+	}
+	return places
+}
+
 // site is a turn that made tool calls.
 type site struct {
 	seg   *Segment
