@@ -313,7 +313,7 @@ func (m *Manager) newDocument(p plan, img Image) *document {
 	if p.req.LeaseS > 0 {
 		lease = time.Duration(p.req.LeaseS) * time.Second
 	}
-	return &document{
+	d := &document{
 		View: View{
 			ID: p.id, TaskID: p.task.ID, GroupID: p.req.GroupID, Policy: p.req.Policy.shown(), Mode: p.req.Mode, Preset: p.req.Preset,
 			Answers: p.req.Answers, OnUnsure: p.req.OnUnsure, OnFailure: p.req.OnFailure, OnOutage: p.req.OnOutage,
@@ -322,9 +322,11 @@ func (m *Manager) newDocument(p plan, img Image) *document {
 			Seed: p.req.Seed, Metadata: p.req.Metadata, CreatedAt: now, Digests: m.digests(p.req.Mode, img),
 		},
 		PolicyKey: p.req.Policy.APIKey,
-		Task:      p.task, TaskDir: p.task.Dir, Image: img, Limits: limits, Deadline: now.Add(limits.Lifetime), Lease: lease,
+		Task:      p.task, TaskDir: p.task.Dir, Image: img, Limits: limits, Lease: lease,
 		Engine: m.opt.Engine.Name(), Offline: p.req.Network == nil && (p.task.Network.Agent == "none" || p.task.Network.Agent == ""),
 	}
+	m.endsAfter(d, now, limits.Lifetime)
+	return d
 }
 
 func (m *Manager) digests(mode string, img Image) Digests {

@@ -23,7 +23,8 @@ type document struct {
 	Base      string               `json:"base,omitempty"` // the image of the snapshot that a fork's sandbox was made from
 	Snapshots []snapshotDoc        `json:"snapshots,omitempty"`
 	Limits    sandbox.Limits       `json:"limits"`
-	Deadline  time.Time            `json:"deadline"` // end of its lifetime
+	Deadline  time.Time            `json:"deadline"`      // end of its lifetime
+	Ends      uptime               `json:"ends,omitzero"` // the same, of the boot that it began in
 	Lease     time.Duration        `json:"lease"`
 	PolicyKey string               `json:"policy_key,omitempty"` // of the policy's server
 	Salt      []byte               `json:"salt,omitempty"`       // of a token derived from an Idempotency-Key
@@ -142,7 +143,9 @@ func sameObservation(a, b *monitor.Observation) bool {
 }
 
 // decodeCall gives the record of a stored call.
-func decodeCall(c *store.Call) (*monitor.Record, *sandbox.ExecResult, error) { return decodeRecord(c, true) }
+func decodeCall(c *store.Call) (*monitor.Record, *sandbox.ExecResult, error) {
+	return decodeRecord(c, true)
+}
 
 // decodeRecord is decodeCall; without event the facts of the call are left out, which are most of its bytes and
 // which exports do not tell.

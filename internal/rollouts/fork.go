@@ -181,7 +181,7 @@ func (m *Manager) forkDocument(p plan) *document {
 		Fork: &ForkOf{RolloutID: s.RolloutID, Ordinal: s.Ordinal, Snapshot: s.ID, Ancestors: ancestors},
 	}
 	d.PolicyKey, d.Base, d.Snapshots, d.Salt = p.req.Policy.APIKey, s.Image, nil, nil
-	d.Deadline = now.Add(d.Limits.Lifetime)
+	m.endsAfter(&d, now, d.Limits.Lifetime)
 	if p.req.LeaseS > 0 {
 		d.Lease = time.Duration(p.req.LeaseS) * time.Second
 	}

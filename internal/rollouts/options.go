@@ -118,6 +118,7 @@ type Options struct {
 	Lease       time.Duration // 0 means DefaultLease
 	SweepEvery  time.Duration // 0 means DefaultSweep; negative: only by hand, for tests
 	Clock       func() time.Time
+	uptime      func() uptime // of the machine's boot; nil: the kernel's, or none where Clock is given
 	Log         *slog.Logger
 	Records     Segmenter // nil: no segments
 	Observer    Observer
@@ -152,6 +153,12 @@ func (o *Options) complete() error {
 	}
 	if o.SweepEvery == 0 {
 		o.SweepEvery = DefaultSweep
+	}
+	if o.uptime == nil {
+		o.uptime = sinceBoot
+		if o.Clock != nil {
+			o.uptime = func() uptime { return uptime{} }
+		}
 	}
 	if o.Clock == nil {
 		o.Clock = time.Now

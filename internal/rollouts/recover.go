@@ -39,6 +39,7 @@ func (m *Manager) takeUp(ctx context.Context, row *store.Rollout) error {
 	if err != nil {
 		return err
 	}
+	d.Deadline = m.deadline(d)
 	sess, err := m.opt.Engine.Attach(ctx, row.Box)
 	if err == nil {
 		err = sess.Alive(ctx)

@@ -41,8 +41,8 @@ type rollout struct {
 	over    bool                 // it has ended; the document says how
 	grading *grading
 	relayer sandbox.Relayer // carries what the task's allowlist names; nil where nothing is carried
-	changed chan struct{} // closed and replaced at each event
-	gone    chan struct{} // closed once the rollout has ended and its sandbox is removed
+	changed chan struct{}   // closed and replaced at each event
+	gone    chan struct{}   // closed once the rollout has ended and its sandbox is removed
 }
 
 type callKey struct{ principal, key string }
