@@ -25,9 +25,9 @@ import (
 // marks in each sandbox that no call was lost and none ran twice, and that nothing is left on the machine afterwards.
 //
 // Which faults there are, in which order, and what each rollout does between them follows from the seed; how they
-// fall together is the machine's doing. A jump of the clock is not among them: the server's Go programs measure time by the
-// kernel's monotonic clock, which nobody can set, and are linked statically, so that no library can stand in for it; what
-// an injected clock can show is tested in package rollouts.
+// fall together is the machine's doing. A jump of the clock is not among them: it would be one of the whole
+// machine's. Within a server, times carry a reading of a clock that nobody can set; across servers lifetimes are measured by
+// the boot's, which package rollouts tests with clocks of its own.
 
 // chaosPlan is what a run of chaos does.
 type chaosPlan struct {
