@@ -20,6 +20,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"proctor/judge"
+	"proctor/sandbox/egress/index"
 )
 
 // Config is every setting of a server. The yaml tag is the key in the file; the env tag the
@@ -233,6 +234,11 @@ func (c Config) Check() error {
 	}
 	if _, err := c.Egress.Ranges(); err != nil {
 		return err
+	}
+	if c.PackageIndex != "" {
+		if _, err := index.New(index.Options{Upstream: c.PackageIndex}); err != nil {
+			return fmt.Errorf("package_index: %w", err)
+		}
 	}
 	if c.Egress.MaxMB < 0 {
 		return fmt.Errorf("egress.max_mb is %d; it must be 0 (the default) or more", c.Egress.MaxMB)

@@ -68,6 +68,10 @@ func TestCheck(t *testing.T) {
 		"model":     func(c *Config) { c.Judge.URL = "http://x" },
 		"pool_max":  func(c *Config) { c.PoolMax = -1 },
 		"lease":     func(c *Config) { c.Lease = 0 },
+		"private":   func(c *Config) { c.Egress.Private = "10.0.0.0/8, lan" },
+		"max_mb":    func(c *Config) { c.Egress.MaxMB = -1 },
+
+		"package_index": func(c *Config) { c.PackageIndex = "ftp://index.example.test" },
 	} {
 		c := Default()
 		change(&c)
@@ -77,5 +81,25 @@ func TestCheck(t *testing.T) {
 	}
 	if _, err := Load("", none); err != nil {
 		t.Errorf("defaults alone: %v", err)
+	}
+}
+
+// What is printed of an index's address has no user in it; ranges are read as they stand.
+func TestEgressSettings(t *testing.T) {
+	c := Default()
+	c.PackageIndex, c.Egress.Private = "https://me:secret@index.example.test/simple/", "10.1.2.3/8, fd00::/8,"
+	if err := c.Check(); err != nil {
+		t.Error(err)
+	}
+	if got := c.Shown().PackageIndex; got != "https://index.example.test/simple/" {
+		t.Errorf("shown as %q", got)
+	}
+	ranges, err := c.Egress.Ranges()
+	if err != nil || len(ranges) != 2 || ranges[0].String() != "10.0.0.0/8" {
+		t.Errorf("%v %v", ranges, err)
+	}
+	c.PackageIndex = "http://me:secret@[broken/"
+	if err := c.Check(); err == nil || strings.Contains(err.Error(), "secret") {
+		t.Errorf("%v", err)
 	}
 }

@@ -50,10 +50,10 @@ type Mirror struct {
 func New(o Options) (*Mirror, error) {
 	u, err := url.Parse(o.Upstream)
 	if err != nil {
-		return nil, fmt.Errorf("package index: %w", err)
+		return nil, errors.New("it is no address") // err would show a password
 	}
 	if u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
-		return nil, fmt.Errorf("package index %q: an http or https address is needed, such as pip's --index-url takes", u.Redacted())
+		return nil, fmt.Errorf("%q is no http or https address, such as pip's --index-url takes", u.Redacted())
 	}
 	u.Path = strings.TrimSuffix(u.Path, "/") + "/"
 	m := &Mirror{upstream: u, client: o.Client, log: o.Log, cache: newCache(cacheBytes, cacheTime)}
