@@ -153,6 +153,9 @@ func startFigures(r startReport) []figure {
 		if v := r.Ratios[name+"_vs_docker_run"]; v > 0 {
 			rows = append(rows, figure{"a start on the " + name + " engine, of `docker run`", times(v), ""})
 		}
+		if v := r.Engines[name].Fork; v > 0 {
+			rows = append(rows, figure{"a fork on the " + name + " engine, until it answers; of which the commit", fmt.Sprintf("%.0f and %.0f ms", v, r.Engines[name].Commit), "under 1 s"})
+		}
 	}
 	return rows
 }

@@ -50,8 +50,8 @@ func TestReportKeys(t *testing.T) {
 		return strings.Join(slices.Sorted(maps.Keys(got)), " ")
 	}
 	for want, v := range map[string]any{
-		"docker_run_ms engines n ratios runc_run_ms skipped": startReport{},
-		"close_ms start_ms": engineStart{},
+		"docker_run_ms engines n ratios runc_run_ms skipped":                                                        startReport{},
+		"close_ms commit_ms fork_ms start_ms":                                                                       engineStart{},
 		"claim_max_ms claim_p50_ms claim_p99_ms claim_vs_start engine first_call_p50_ms n start_p50_ms":             poolReport{},
 		"engine host_mib_per_sandbox levels n oneshot_last_vs_first output pss_mib_per_sandbox start_last_vs_first": scaleReport{},
 	} {
@@ -63,11 +63,11 @@ func TestReportKeys(t *testing.T) {
 
 func TestStartRatios(t *testing.T) {
 	r := startReport{Engines: map[string]engineStart{}, Ratios: map[string]float64{}}
-	many := func(v time.Duration) []time.Duration { return []time.Duration{v, v, 9 * v} }
-	r.fill(map[string][]time.Duration{"docker_run": many(400 * time.Millisecond), "runc_run": many(50 * time.Millisecond), "oci": many(60 * time.Millisecond)},
-		map[string][]time.Duration{"oci": many(10 * time.Millisecond)})
+	many := func(v time.Duration) []lap { return []lap{{start: v}, {start: v}, {start: 9 * v}} }
+	half := lap{start: 60 * time.Millisecond, closed: 10 * time.Millisecond, fork: 90 * time.Millisecond, commit: 20 * time.Millisecond}
+	r.fill(map[string][]lap{"docker_run": many(400 * time.Millisecond), "runc_run": many(50 * time.Millisecond), "oci": {half, half}})
 	want := map[string]float64{"oci_vs_docker_run": 0.15, "oci_vs_runc_run": 1.2}
-	if !maps.Equal(r.Ratios, want) || r.DockerRun != 400 || r.Engines["oci"] != (engineStart{60, 10}) {
+	if !maps.Equal(r.Ratios, want) || r.DockerRun != 400 || r.Engines["oci"] != (engineStart{60, 10, 90, 20}) {
 		t.Errorf("%+v", r)
 	}
 	var text strings.Builder

@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"proctor/internal/config"
+	"proctor/internal/rollouts"
 	"proctor/sandbox"
 )
 
@@ -33,6 +34,10 @@ type startReport struct {
 type engineStart struct {
 	Start float64 `json:"start_ms"` // from Create to a sandbox that answers
 	Close float64 `json:"close_ms"`
+	// Fork is from asking for a sandbox's files to be kept until another sandbox with them answers; Commit is the
+	// first part. 0 where the engine cannot.
+	Fork   float64 `json:"fork_ms"`
+	Commit float64 `json:"commit_ms"`
 }
 
 // startBench is what the benchmark is asked for.
@@ -52,7 +57,7 @@ func newBenchStart() *cobra.Command {
 		Use:   "start",
 		Short: "Measure what a start costs, against docker run and a bare runc run",
 		Long: `Times, in turns in one run: docker run --rm of true to its end, a bare runc run of true on a ready overlay of the same
-image to its end, and a sandbox of each engine from Create until it answers. What is not on this machine is left out,
+image to its end, a sandbox of each engine from Create until it answers, and a fork of it that a MiB was written to. What is not on this machine is left out,
 with the reason in "skipped".`,
 		Example: "  proctor bench start\n  proctor bench start --engines docker --n 5 --json",
 		Args:    cobra.NoArgs,
@@ -99,10 +104,13 @@ func benchEngine(ctx context.Context, settings config.Config, name string) (engi
 	return ownEngine(ctx, "bench", settings, slog.New(slog.DiscardHandler))
 }
 
+// lap is what one round of a starter took. Only start is always there.
+type lap struct{ start, closed, fork, commit time.Duration }
+
 // starter is one way to start something, timed to where it says.
 type starter struct {
 	name   string
-	run    func(ctx context.Context) (took, closed time.Duration, err error)
+	run    func(ctx context.Context) (lap, error)
 	finish func() error
 }
 
@@ -135,34 +143,43 @@ func (b *startBench) run(ctx context.Context) (_ startReport, err error) {
 		return r, fmt.Errorf("nothing can be measured here: %v", r.Skipped)
 	}
 	slices.SortFunc(all, func(a, b starter) int { return strings.Compare(a.name, b.name) })
-	started, closed := map[string][]time.Duration{}, map[string][]time.Duration{}
+	laps := map[string][]lap{}
 	for round := -1; round < b.n; round++ { // the first warms up
 		fmt.Fprintf(b.progress, "\rround %d of %d ", max(round+1, 0), b.n)
 		for _, s := range all {
-			took, gone, err := s.run(ctx)
+			took, err := s.run(ctx)
 			if err != nil {
 				return r, fmt.Errorf("%s: %w", s.name, err)
 			}
 			if round >= 0 {
-				started[s.name], closed[s.name] = append(started[s.name], took), append(closed[s.name], gone)
+				laps[s.name] = append(laps[s.name], took)
 			}
 			time.Sleep(settle)
 		}
 	}
-	r.fill(started, closed)
+	r.fill(laps)
 	return r, nil
 }
 
 // fill takes the medians and their ratios.
-func (r *startReport) fill(started, closed map[string][]time.Duration) {
-	for name, all := range started {
+func (r *startReport) fill(laps map[string][]lap) {
+	for name, all := range laps {
+		middle := func(part func(lap) time.Duration) float64 {
+			var took []time.Duration
+			for _, l := range all {
+				took = append(took, part(l))
+			}
+			return ms(median(took))
+		}
+		start := middle(func(l lap) time.Duration { return l.start })
 		switch name {
 		case "docker_run":
-			r.DockerRun = ms(median(all))
+			r.DockerRun = start
 		case "runc_run":
-			r.RuncRun = ms(median(all))
+			r.RuncRun = start
 		default:
-			r.Engines[name] = engineStart{Start: ms(median(all)), Close: ms(median(closed[name]))}
+			r.Engines[name] = engineStart{Start: start, Close: middle(func(l lap) time.Duration { return l.closed }),
+				Fork: middle(func(l lap) time.Duration { return l.fork }), Commit: middle(func(l lap) time.Duration { return l.commit })}
 		}
 	}
 	for name, e := range r.Engines {
@@ -184,17 +201,44 @@ func (b *startBench) ofEngine(ctx context.Context, name string) (starter, error)
 	if _, err := e.Image(ctx, b.image); err != nil {
 		return starter{}, errors.Join(err, e.Close())
 	}
-	return starter{name: name, finish: e.Close, run: func(ctx context.Context) (took, closed time.Duration, err error) {
+	round := 0
+	return starter{name: name, finish: e.Close, run: func(ctx context.Context) (l lap, err error) {
 		began := time.Now()
 		box, err := e.Create(ctx, sandbox.Spec{Name: "bench", Image: b.image})
-		took = time.Since(began)
 		if err != nil {
-			return 0, 0, err
+			return l, err
 		}
+		l.start = time.Since(began)
+		round++
+		err = b.fork(ctx, e, box, fmt.Sprintf("%s:bench-%d-%d", rollouts.SnapshotRepository, os.Getpid(), round), &l)
 		began = time.Now()
-		err = box.Close(context.WithoutCancel(ctx))
-		return took, time.Since(began), err
+		err = errors.Join(err, box.Close(context.WithoutCancel(ctx)))
+		l.closed = time.Since(began)
+		return l, err
 	}}, nil
+}
+
+// fork writes a MiB into a sandbox and starts another with its files.
+func (b *startBench) fork(ctx context.Context, e engine, box sandbox.Session, ref string, l *lap) error {
+	keeper, ok := e.(rollouts.SnapshotKeeper)
+	if can, err := e.Capabilities(ctx); err != nil || !can.Fork || !ok {
+		return err
+	}
+	wrote, err := box.Exec(ctx, sandbox.Exec{Argv: []string{"sh", "-c", "head -c 1M /dev/urandom >/tmp/changed"}})
+	if err := ended(wrote.Exit, err); err != nil {
+		return err
+	}
+	began := time.Now()
+	if _, err := e.Commit(ctx, box.ID(), ref); err != nil {
+		return err
+	}
+	l.commit = time.Since(began)
+	other, err := e.Create(ctx, sandbox.Spec{Name: "bench", Image: ref})
+	l.fork = time.Since(began)
+	if err == nil {
+		err = other.Close(context.WithoutCancel(ctx))
+	}
+	return errors.Join(err, keeper.RemoveImage(context.WithoutCancel(ctx), ref))
 }
 
 // dockerRun runs `docker run` as people do.
@@ -202,9 +246,9 @@ func (b *startBench) dockerRun(ctx context.Context) (starter, error) {
 	if _, err := exec.LookPath("docker"); err != nil {
 		return starter{}, err
 	}
-	return starter{name: "docker_run", finish: func() error { return nil }, run: func(ctx context.Context) (time.Duration, time.Duration, error) {
+	return starter{name: "docker_run", finish: func() error { return nil }, run: func(ctx context.Context) (lap, error) {
 		took, err := ranFor(exec.CommandContext(ctx, "docker", "run", "--rm", "--network", "none", "--entrypoint", "true", b.image))
-		return took, 0, err
+		return lap{start: took}, err
 	}}, nil
 }
 
@@ -230,7 +274,8 @@ func (r startReport) print(out io.Writer) error {
 	}
 	errs := []error{row("docker run to its end", r.DockerRun), row("runc run to its end", r.RuncRun)}
 	for _, name := range []string{"docker", "oci"} {
-		errs = append(errs, row(name+" engine, until ready", r.Engines[name].Start), row(name+" engine, removal", r.Engines[name].Close))
+		errs = append(errs, row(name+" engine, until ready", r.Engines[name].Start), row(name+" engine, removal", r.Engines[name].Close),
+			row(name+" engine, a fork", r.Engines[name].Fork), row("  of which the commit", r.Engines[name].Commit))
 	}
 	for _, name := range sortedKeys(r.Ratios) {
 		_, err := fmt.Fprintf(out, "%-28s %8.2f\n", name, r.Ratios[name])
