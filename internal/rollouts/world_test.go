@@ -131,6 +131,7 @@ type cutEngine struct {
 	// before and after run around each call of a session that does not fail.
 	before, after func(ctx context.Context, call sandbox.Call) error
 	created       func()
+	relays        relays
 }
 
 // Unwrap gives the engine, which keeps images.
