@@ -9,17 +9,18 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/sync/errgroup"
+	"golang.org/x/sys/unix"
 
 	"proctor/internal/client"
 	"proctor/internal/config"
 	"proctor/internal/evalrun"
-	"proctor/internal/rollouts"
 	"proctor/tasks"
 )
 
@@ -27,11 +28,13 @@ import (
 type benchRun struct {
 	Rollouts  int     `json:"rollouts"`
 	Calls     int     `json:"calls"`      // commands a rollout
-	CommandMS float64 `json:"command_ms"` // of one command alone in a sandbox, the median
-	OwnS      float64 `json:"own_s"`      // all commands on all processors, and nothing else
+	CommandMS float64 `json:"command_ms"` // processor time of one command, bare
+	OwnS      float64 `json:"own_s"`      // all commands bare, as many at once as there are rollouts at once
 	WallS     float64 `json:"wall_s"`     // the run, from the first create to the last delete
 	Overhead  float64 `json:"overhead"`   // wall over own, less 1; at most 0.15 is wanted
 	Busy      float64 `json:"busy"`       // share of the processors' time that was not idle; at least 0.85 is wanted
+	ServerS   float64 `json:"server_s"`   // processor time of server, model and runner, which share a process
+	Share     float64 `json:"share"`      // of that in all commands' processor time; what load beside it does not change
 }
 
 // newBenchRun measures an evaluation run.
@@ -42,7 +45,8 @@ func newBenchRun() *cobra.Command {
 		Use:   "run",
 		Short: "What a run of scripted rollouts costs over its commands' own time",
 		Long: `Starts a server and a scripted model, runs rollouts whose commands keep a processor busy, and compares the time of the whole
-with that of the commands: one of them is timed alone in a sandbox first. Figures mean something on a machine that does nothing else.`,
+with that of the same commands bare: half of them before the run and half after it, as many at once as there are rollouts at once.
+Where other programs use the machine too, both suffer from them; the share of the server's processor time in the commands' does not.`,
 		Example: `  proctor bench run
   proctor bench run --rollouts 16 --calls 4 --json`,
 		Args: cobra.NoArgs,
@@ -89,45 +93,53 @@ func (b *benchRun) measure(ctx context.Context, dir, boxd string, concurrency, l
 	defer func() { err = errors.Join(err, r.stop(true)) }()
 	c := client.New(r.url, r.key)
 	command := fmt.Sprintf("i=0; while ((i < %d)); do ((i += 1)); done", loops)
-	if err := b.alone(ctx, c, command); err != nil {
+	all := b.Rollouts * b.Calls
+	own, cpu, err := bare(ctx, command, all/2, concurrency)
+	if err != nil {
 		return err
 	}
 	model := httptest.NewServer(counting(command, b.Calls))
 	defer model.Close()
 	runner := &evalrun.Runner{Dir: filepath.Join(dir, "run"), Client: c, Endpoint: evalrun.NewEndpoint(model.URL, ""), Concurrency: concurrency, NoPatches: true}
-	before, began := processorTimes(), time.Now()
+	before, mine, began := processorTimes(), processTime(unix.RUSAGE_SELF), time.Now()
 	rep, err := runner.Run(ctx, evalrun.Plan{Tasks: ids, N: 1, Model: "scripted", BaseURL: model.URL, Protocol: evalrun.Tools, NoGrade: true})
 	if err != nil {
 		return err
 	}
-	b.WallS = time.Since(began).Seconds()
+	b.WallS, b.ServerS = time.Since(began).Seconds(), (processTime(unix.RUSAGE_SELF) - mine).Seconds()
+	b.Busy = processorTimes().busySince(before)
 	if done := rep.Failures[evalrun.Ungraded]; done != b.Rollouts || rep.Calls != b.Rollouts*(b.Calls+1) { // submit is a call
 		return fmt.Errorf("%d of %d rollouts ended well, with %d calls", done, b.Rollouts, rep.Calls)
 	}
-	b.Busy = processorTimes().busySince(before)
-	b.OwnS = b.CommandMS / 1000 * float64(b.Rollouts*b.Calls) / float64(runtime.NumCPU())
-	b.Overhead = b.WallS/b.OwnS - 1
-	return nil
-}
-
-// alone times the command in a sandbox where nothing else runs.
-func (b *benchRun) alone(ctx context.Context, c *client.Client, command string) error {
-	made, err := c.Create(ctx, rollouts.CreateRequest{TaskID: "work-0"})
+	rest, more, err := bare(ctx, command, all-all/2, concurrency)
 	if err != nil {
 		return err
 	}
-	var all []time.Duration
-	for i := range 6 {
-		began := time.Now()
-		if _, err := c.Call(ctx, made.ID, made.AgentToken, "", "bash", map[string]any{"command": command}); err != nil {
-			return err
-		}
-		if i > 0 { // the first warms up
-			all = append(all, time.Since(began))
-		}
+	b.OwnS, b.CommandMS = (own + rest).Seconds(), ms(cpu+more)/float64(all)
+	b.Overhead, b.Share = b.WallS/b.OwnS-1, b.ServerS/(cpu+more).Seconds()
+	return nil
+}
+
+// bare runs a command n times in shells of this machine, some at once, and gives the time by the clock and
+// the processor time.
+func bare(ctx context.Context, command string, n, atOnce int) (wall, cpu time.Duration, err error) {
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(max(atOnce, 1))
+	before, began := processTime(unix.RUSAGE_CHILDREN), time.Now()
+	for range n {
+		g.Go(func() error { return exec.CommandContext(ctx, "bash", "-c", command).Run() }) //nolint:gosec // ours
 	}
-	b.CommandMS = ms(median(all))
-	return c.Delete(ctx, made.ID)
+	err = g.Wait()
+	return time.Since(began), processTime(unix.RUSAGE_CHILDREN) - before, err
+}
+
+// processTime is the processor time of this process, or of those that it started and waited for.
+func processTime(who int) time.Duration {
+	var u unix.Rusage
+	if unix.Getrusage(who, &u) != nil {
+		return 0 // there is no other error than a who that does not exist
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
 // counting is a model that calls the same command n times, then submits.
@@ -197,7 +209,7 @@ func (b *benchRun) print(out io.Writer, asJSON bool) error {
 	if asJSON {
 		return writeJSON(out, b)
 	}
-	_, err := fmt.Fprintf(out, "%s of %s of %.0f ms: %.1f s for %.1f s of commands, %+.1f %%; processors busy %.1f %%\n",
-		plural(b.Rollouts, "rollout"), plural(b.Calls, "command"), b.CommandMS, b.WallS, b.OwnS, 100*b.Overhead, 100*b.Busy)
+	_, err := fmt.Fprintf(out, "%s of %s of %.0f ms: %.1f s for %.1f s of the commands bare, %+.1f %%; processors busy %.1f %%; the server's processor time is %.1f %% of the commands'\n",
+		plural(b.Rollouts, "rollout"), plural(b.Calls, "command"), b.CommandMS, b.WallS, b.OwnS, 100*b.Overhead, 100*b.Busy, 100*b.Share)
 	return err
 }

@@ -27,7 +27,7 @@ func newJudgeEval() *cobra.Command {
 		Long: `Eval puts every call of corpora (JSON lines, gzipped or not) through rules and judge, and counts by
 label, class, obfuscation and tool, with 95 % Wilson intervals. A case is hit where it is judged a hack
 in the end, whether a preset would block it or only flag it. Unsure is no hit. Setup calls are followed,
-and not judged. The document also tells what the judge was asked and what it cost.
+and not judged. Trajectories of other harnesses, in the formats that proctor scan reads, count as unlabelled. The document also tells what the judge was asked and what it cost.
 
 With --record each decision is written to a file; with --replay the decisions of such a file, or of a rollout's
 trajectory, are taken instead of asking a judge: the same figures, without a model. A question that the file does

@@ -27,6 +27,8 @@ func newRulesEval() *cobra.Command {
 		Long: `Eval normalises and matches every call of corpora (JSON lines, gzipped or not; docs tell the
 format) and counts hits by label, class, obfuscation and tool, with 95 % Wilson intervals. Setup calls
 are followed, and not counted. A pair counts as right where the hack is hit and its honest twin is not.
+Trajectories of other harnesses, in the formats that proctor scan reads, files or folders, count as unlabelled:
+each call is a case, after the 64 calls before it.
 
 A bad line is reported with its number and the rest goes on.
 Exit status: 0 done, 2 usage, an unreadable file or some bad line.`,
@@ -103,7 +105,7 @@ func (e *evaluator) eachRow(ctx context.Context, file string, measure func(*corp
 	bad := func(line int, err error) {
 		e.out.Errors = append(e.out.Errors, tally.LineError{File: file, Line: line, Error: err.Error()})
 	}
-	for row, err := range corpus.Open(file) {
+	for row, err := range cases(file, e.tasks) {
 		var wrong *corpus.RowError
 		switch {
 		case ctx.Err() != nil:
