@@ -11,7 +11,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"proctor/sandbox"
-	"proctor/sandbox/box"
 	"proctor/sandbox/confine"
 	"proctor/sandbox/oci/tree"
 )
@@ -35,13 +34,8 @@ func (e *Engine) Attach(ctx context.Context, id string) (sandbox.Session, error)
 	} else if err != nil {
 		return nil, err
 	}
-	ready, cancel := context.WithTimeout(ctx, readyLimit)
-	defer cancel()
-	if err := session.Connect(ready, s.PID, box.Init{}); err != nil {
-		if ctx.Err() != nil {
-			return nil, ctx.Err()
-		}
-		return nil, session.NotReady(ctx, err)
+	if err := session.Resume(ctx, readyLimit); err != nil {
+		return nil, err
 	}
 	e.watchDisk(s)
 	return session, nil
@@ -102,7 +96,11 @@ func (e *Engine) destroy(ctx context.Context, id string) error {
 	if err := e.stop(ctx, s); err != nil {
 		return err
 	}
-	if err := e.runtime.remove(ctx, e.runtimeRoot(), id); err != nil {
+	rt := e.runtime
+	if s.Program != "" {
+		rt = &ociRuntime{path: s.Program, name: s.Runtime}
+	}
+	if err := rt.remove(ctx, e.runtimeRoot(), id); err != nil {
 		e.log.Debug("the runtime does not remove a sandbox; it is removed without", "sandbox", id, "error", err)
 		if err := tree.Remove(filepath.Join(e.runtimeRoot(), id)); err != nil {
 			return fmt.Errorf("oci: %w", err)

@@ -63,7 +63,7 @@ func (e *Engine) Create(ctx context.Context, spec sandbox.Spec) (_ sandbox.Sessi
 		}
 	}()
 	made := state{ID: id, Owner: e.opts.Owner, Name: spec.Name, Labels: spec.Labels, Created: time.Now().UTC(), Image: image,
-		Memory: spec.Limits.MemoryMB << 20, Disk: spec.Limits.DiskMB << 20, Runtime: rt.name, Boot: bootID()}
+		Memory: spec.Limits.MemoryMB << 20, Disk: spec.Limits.DiskMB << 20, Runtime: rt.name, Program: rt.path, Boot: bootID()}
 	if err := e.prepare(&made); err != nil {
 		return nil, err
 	}
@@ -123,7 +123,11 @@ func (e *Engine) start(ctx context.Context, rt *ociRuntime, spec sandbox.Spec, s
 	session := e.newSession(s)
 	ready, cancel := context.WithTimeout(ctx, readyLimit)
 	defer cancel()
-	if err := session.Connect(ready, s.PID, link.Init(spec, s.Image.Image(spec.Image))); err != nil {
+	pid, err := machine{e, s.ID}.PID(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if err := session.Connect(ready, pid, link.Init(spec, s.Image.Image(spec.Image))); err != nil {
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}

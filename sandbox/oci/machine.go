@@ -75,6 +75,9 @@ func (m machine) PID(context.Context) (int, error) {
 	if err != nil {
 		return 0, err
 	}
+	if s.Runtime == "runsc" {
+		return 0, nil // the listener is a process of the runtime's, whichever program inside asked for it
+	}
 	return s.PID, nil
 }
 

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -68,6 +67,10 @@ func (r *ociRuntime) ownKernel() bool { return r.name == "runsc" }
 // command gives a command of the runtime's, with its state below root.
 func (r *ociRuntime) command(ctx context.Context, root, log string, args ...string) *exec.Cmd {
 	flags := []string{"--root", root, "--log", log, "--log-format", "json"}
+	if r.ownKernel() {
+		// The agent's socket is one that the host connects to; no network but loopback, since no interface is given.
+		flags = append(flags, "--host-uds=all", "--network=none")
+	}
 	cmd := exec.CommandContext(ctx, r.path, append(flags, args...)...)
 	cmd.Env = []string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"}
 	return cmd
@@ -125,7 +128,7 @@ func readPID(path string) (int, error) {
 
 // remove has the runtime forget a sandbox, and its cgroup; one that it does not know is fine.
 func (r *ociRuntime) remove(ctx context.Context, root, id string) error {
-	if _, err := os.Stat(filepath.Join(root, id)); errors.Is(err, os.ErrNotExist) && !r.ownKernel() {
+	if known, _ := filepath.Glob(filepath.Join(root, id+"*")); len(known) == 0 { // the pattern is well formed
 		return nil
 	}
 	log := filepath.Join(root, id+".log")

@@ -22,10 +22,11 @@ type state struct {
 	Labels  map[string]string `json:"labels"`
 	Created time.Time         `json:"created"`
 	Image   images.Record     `json:"image"`
-	Memory  int64             `json:"memory"` // bytes, the limit
-	Disk    int64             `json:"disk"`   // bytes, the limit
-	Folder  string            `json:"folder"` // the run folder on the host; "" before it is made
-	Runtime string            `json:"runtime"`
+	Memory  int64             `json:"memory"`  // bytes, the limit
+	Disk    int64             `json:"disk"`    // bytes, the limit
+	Folder  string            `json:"folder"`  // the run folder on the host; "" before it is made
+	Runtime string            `json:"runtime"` // its name
+	Program string            `json:"program"` // and path: the settings may name another by now
 
 	// Once it runs:
 	Ready bool   `json:"ready"`

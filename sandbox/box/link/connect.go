@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
+	"net"
 	"slices"
 	"strings"
 	"syscall"
@@ -90,6 +91,45 @@ func (l *Link) adopt(conn Conn) error {
 	return nil
 }
 
+// Resume connects to the agent of a sandbox made earlier, within ready. One whose place something else has taken is
+// ended, as severed.
+func (l *Link) Resume(ctx context.Context, ready time.Duration) error {
+	pid, err := l.machine.PID(ctx)
+	if err != nil {
+		return err
+	}
+	limited, cancel := context.WithTimeout(ctx, ready)
+	defer cancel()
+	err = l.Connect(limited, pid, box.Init{})
+	switch {
+	case err == nil:
+		return nil
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case blocked(err):
+		return l.severed(ctx, err)
+	}
+	return l.NotReady(ctx, err)
+}
+
+// blocked reports whether something else lies where the agent listens, which the host never puts there. An agent of
+// another version, or one that is slow, is not that.
+func blocked(err error) bool {
+	var op *net.OpError
+	return errors.Is(err, box.ErrImpostor) || errors.As(err, &op) && op.Op == "dial"
+}
+
+// Condemn ends a sandbox for what the host saw it do.
+func (l *Link) Condemn(ctx context.Context, found *sandbox.DeadError) error {
+	dead := l.died(found)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), killLimit)
+	defer cancel()
+	if err := l.machine.Kill(ctx, found); err != nil {
+		return errors.Join(dead, err)
+	}
+	return dead
+}
+
 // killLimit bounds the killing of a sandbox that nobody can watch.
 const killLimit = 60 * time.Second
 
@@ -99,14 +139,7 @@ func (l *Link) severed(ctx context.Context, cause error) error {
 	if err := l.Fate(ctx); err != nil {
 		return err
 	}
-	found := &sandbox.DeadError{Class: sandbox.FailureModel, Reason: "its agent was cut off from inside: " + cause.Error()}
-	dead := l.died(found)
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), killLimit)
-	defer cancel()
-	if err := l.machine.Kill(ctx, found); err != nil {
-		return errors.Join(dead, err)
-	}
-	return dead
+	return l.Condemn(ctx, &sandbox.DeadError{Class: sandbox.FailureModel, Reason: "its agent was cut off from inside: " + cause.Error()})
 }
 
 // NotReady says why a new or attached sandbox's agent did not answer.
