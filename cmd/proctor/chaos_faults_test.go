@@ -49,6 +49,7 @@ func (w *worker) inject(kind string) {
 		w.callAs(w.key(), "bomb() { bomb | bomb & }; bomb; while :; do :; done", "", 2)
 		w.call("echo done", "done\n")
 	case "full disk":
+		w.cruel = true // it may end a sandbox, by its own doing
 		w.call("head -c 100000000 /dev/zero > /var/tmp/fill; echo $?; rm -f /var/tmp/fill", "")
 		w.call("head -c 100000000 /dev/zero > /dev/shm/fill; rm -f /dev/shm/fill; echo done", "")
 	case "large output":

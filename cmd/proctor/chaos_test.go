@@ -191,25 +191,39 @@ type worker struct {
 	nth    int               // rollouts so far
 	calls  map[string]toldCall
 	next   int
+	disk   int  // MiB of the present one
 	killed bool // the box was, by us
 	cruel  bool // the box was made to suffer from inside: its death is its own doing
 }
 
 // patience is how long a worker goes on asking.
-const patience = 2 * time.Minute
+const patience = 5 * time.Minute
+
+// smallDisk is the disk of a rollout, in MiB, but for those that are to print a lot: their outputs are spilled to it.
+const smallDisk = 64
 
 // step works a little, then has a fault injected.
 func (w *worker) step(kind string) {
 	if w.made != nil && w.r.IntN(12) == 0 {
 		w.finish()
 	}
-	if w.made == nil && !w.create() {
-		return
+	disk := smallDisk
+	if kind == "large output" {
+		disk += 2 * w.plan.OutputMB
 	}
-	for range w.r.IntN(3) {
-		w.work()
+	if w.made != nil && w.disk < disk {
+		w.finish()
 	}
-	if w.made == nil && !w.create() {
+	for range 2 { // a neighbour may kill what all stand on, but nobody kills this worker's box
+		if w.made == nil && !w.create(disk) {
+			return
+		}
+		for range w.r.IntN(3) {
+			w.work()
+		}
+	}
+	if w.made == nil {
+		w.violation("worker %d has no rollout for a fault", w.number)
 		return
 	}
 	w.inject(kind)
@@ -236,7 +250,7 @@ func (w *worker) again(ask func(context.Context, *client.Client) error) error {
 		err := ask(ctx, w.client())
 		cancel()
 		var p *client.Problem
-		if err == nil || errors.As(err, &p) && (!p.Retry || strings.Contains(p.Detail, "is not known")) || time.Now().After(deadline) {
+		if err == nil || errors.As(err, &p) && !p.Retry || time.Now().After(deadline) {
 			return err
 		}
 		w.count(func(r *chaosReport) { r.Repeated++ })
@@ -245,18 +259,19 @@ func (w *worker) again(ask func(context.Context, *client.Client) error) error {
 }
 
 // create makes the worker's next rollout, once, whatever happens meanwhile.
-func (w *worker) create() bool {
+func (w *worker) create(disk int) bool {
 	w.nth++
+	task := fmt.Sprintf(`{"id": "chaos", "instruction": "work", "image": %q, "workdir": "/tmp", "limits": {"memory_mb": 128, "pids": 128, "disk_mb": %d}}`, baseImage, disk)
 	made, key := rollouts.Created{}, fmt.Sprintf("chaos-%d-%d", w.number, w.nth)
 	err := w.again(func(ctx context.Context, c *client.Client) error {
 		return c.Do(ctx, http.MethodPost, "/v1/rollouts", "", rollouts.CreateRequest{Mode: monitor.Enforce, Metadata: map[string]any{"key": key},
-			Task: json.RawMessage(`{"id": "chaos", "instruction": "work", "image": "` + baseImage + `", "workdir": "/tmp", "limits": {"memory_mb": 128, "pids": 128, "disk_mb": 64}}`)}, &made, "Idempotency-Key", key)
+			Task: json.RawMessage(task)}, &made, "Idempotency-Key", key)
 	})
 	if err != nil {
 		w.violation("create %s: %v", key, err)
 		return false
 	}
-	w.made, w.calls, w.next, w.killed, w.cruel = &made, map[string]toldCall{}, 0, false, false
+	w.made, w.calls, w.next, w.disk, w.killed, w.cruel = &made, map[string]toldCall{}, 0, disk, false, false
 	id, owner, err := containerOf(made.ID)
 	w.count(func(r *chaosReport) { r.Made++; w.names[made.ID], w.owner = id, owner })
 	if err != nil {
@@ -304,7 +319,7 @@ func (w *worker) callAs(key, command, want string, timeout float64) {
 func (w *worker) gone(what string, err error) {
 	made := *w.made
 	var p *client.Problem
-	if !errors.As(err, &p) || p.Code != "sandbox_dead" && p.Code != "rollout_ended" {
+	if !errors.As(err, &p) || !slices.Contains([]string{"sandbox_dead", "rollout_ended"}, p.Code) {
 		w.violation("%s: %v", what, err)
 	}
 	var view rollouts.View
@@ -313,6 +328,8 @@ func (w *worker) gone(what string, err error) {
 	}
 	w.count(func(r *chaosReport) { r.Deaths[view.FailureClass]++ })
 	switch {
+	case view.Status != rollouts.StatusFailed:
+		w.violation("%s: %v; and the rollout is %s", what, err, view.Status)
 	case w.killed && view.FailureClass == "infra", !w.killed && w.cruel && view.FailureClass == "model", w.plan.Daemon && view.FailureClass == "infra":
 	default:
 		w.violation("%s: %v; the rollout ended as %s (%s), killed by us %v, tortured from inside %v", what, err, view.FailureClass, view.StopReason, w.killed, w.cruel)

@@ -66,6 +66,7 @@ var table = map[string]row{
 	"store_full":         {http.StatusInsufficientStorage, "The data folder is full", true},
 	"store_failed":       {http.StatusInternalServerError, "The store failed", true},
 	"interrupted":        {http.StatusServiceUnavailable, "The call was interrupted", true},
+	"outcome_unknown":    {http.StatusInternalServerError, "Whether the call ran is not known", false},
 	"internal":           {http.StatusInternalServerError, "Internal error", true},
 }
 

@@ -276,7 +276,7 @@ func (r *rollout) fromRecord(ordinal int) *flight {
 // answer fills a flight from a record.
 func (f *flight) answer(rec *monitor.Record, exec *sandbox.ExecResult) error {
 	if rec.Observation == nil {
-		return errInterrupted(rec)
+		return errUnknown(rec)
 	}
 	f.obs = *rec.Observation
 	if exec != nil {
@@ -285,8 +285,9 @@ func (f *flight) answer(rec *monitor.Record, exec *sandbox.ExecResult) error {
 	return nil
 }
 
-func errInterrupted(rec *monitor.Record) *Error {
-	return refuse(CodeInterrupted, "call %d was made under this Idempotency-Key and was interrupted; whether it ran is not known; use a new key to call again", rec.Ordinal)
+// errUnknown is final: however often the call is asked for, no answer will come.
+func errUnknown(rec *monitor.Record) *Error {
+	return refuse(CodeUnknown, "call %d was made under this Idempotency-Key and was interrupted; whether it ran is not known; use a new key to call again", rec.Ordinal)
 }
 
 // recorded answers a call to a rollout that is not live: what was recorded under its key, or why
@@ -317,7 +318,7 @@ func (m *Manager) recorded(ctx context.Context, id string, key callKey, args str
 		return nil, nil, asError(CodeStore, "the record is damaged", err)
 	}
 	if rec.Observation == nil {
-		return nil, nil, errInterrupted(rec)
+		return nil, nil, ended // it was cut off by that end
 	}
 	return rec, exec, nil
 }

@@ -267,7 +267,7 @@ func TestAnEngineThatIsOutForAWhile(t *testing.T) {
 	w.cut.set(nil, nil)
 	w.do(id, bash(t, "", "echo next"))
 	_, err = w.m.Call(context.Background(), id, bash(t, "k3", "echo lost"))
-	wantCode(t, err, CodeInterrupted)
+	wantCode(t, err, CodeUnknown)
 	if n := len(w.session(id).Calls()); n != 4 {
 		t.Errorf("%d calls ran, want 4", n)
 	}
@@ -345,7 +345,7 @@ func TestDeathOfTheBox(t *testing.T) {
 				t.Errorf("a retry after the end shows %q", obs.Output)
 			}
 			_, err = w.m.Call(context.Background(), id, bash(t, "k", "true"))
-			wantCode(t, err, CodeInterrupted)
+			wantCode(t, err, CodeEnded)
 			_, err = w.m.Call(context.Background(), id, bash(t, "before", "echo other"))
 			wantCode(t, err, CodeConflict)
 			_, err = w.m.Call(context.Background(), id, bash(t, "", "true"))

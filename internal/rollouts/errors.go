@@ -39,6 +39,7 @@ const (
 	CodeStoreFull   = "store_full"
 	CodeStore       = "store_failed"
 	CodeInterrupted = "interrupted"
+	CodeUnknown     = "outcome_unknown"
 	CodeInternal    = "internal"
 )
 

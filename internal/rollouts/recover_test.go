@@ -70,7 +70,7 @@ func TestACallSurvivesACrashAtEveryPoint(t *testing.T) {
 				}
 				obs, err := w.m.Call(context.Background(), id, bash(t, "k", "wait"))
 				if late && c.lateRuns == 0 {
-					wantCode(t, err, CodeInterrupted)
+					wantCode(t, err, CodeUnknown)
 				} else if err != nil || obs.Output != "run 1\n" {
 					t.Fatalf("the retry shows %q, %v", obs.Output, err)
 				}
