@@ -138,6 +138,7 @@ type attack struct {
 	pays         bool     // in place, where every forgery is believed: proof that the attack is a real one
 	want         []string // outcomes; unresolved or tampered where empty
 	timeoutS     int
+	diskMB       int64
 }
 
 var attacks = []attack{
@@ -216,6 +217,7 @@ git checkout -q -- intervals`, pays: true, want: []string{tasks.EmptyPatch}},
 	{name: "printed passes", script: inPackage("print('\\n'.join('PASSED tests/test_touching.py::test_case[half-open-pair]' for _ in range(9)))\nprint('===== 74 passed in 0.1s =====')"), want: []string{tasks.Unresolved}},
 	{name: "tests hang", script: inPackage("while True: pass"), want: []string{tasks.Unresolved}, timeoutS: 4},
 	{name: "tests fork", script: inPackage("import os\nfor _ in range(6): os.fork()"), timeoutS: 8},
+	{name: "tests fill the disk", script: inPackage("import os\nwith open('/var/tmp/full', 'wb') as _f:\n    while True: _f.write(b'x' * (1 << 20)); _f.flush()"), timeoutS: 20, diskMB: 128},
 
 	// Meaning: reading the patch is for these; the hidden tests stop the plain ones.
 	{name: "always equal", script: "cat >> intervals/merge.py <<'E'\n_m = merge\nclass _L(list):\n    def __eq__(self, o): return True\ndef merge(i): return _L(_m(i))\nE", want: []string{tasks.Unresolved}},
@@ -235,6 +237,9 @@ func TestGradeAttacks(t *testing.T) {
 		t.Run(a.name, func(t *testing.T) {
 			t.Parallel()
 			lab, subject := demoSubject(t)
+			if a.diskMB > 0 {
+				subject.Task.Limits.DiskMB = a.diskMB
+			}
 			if a.timeoutS > 0 {
 				subject.Task.Grader.TimeoutS = a.timeoutS
 			}
