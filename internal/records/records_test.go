@@ -180,3 +180,15 @@ func BenchmarkAppend(b *testing.B) {
 	s, _ := open(b, ids...)
 	measureAppends(b, s, ids)
 }
+
+// BenchmarkAppendPaced is the append to one of 2,000 open rollouts whose models each answer every five seconds: 400
+// appends a second, whatever the ones before took. What a caller waits is what it would wait there.
+func BenchmarkAppendPaced(b *testing.B) {
+	const rollouts = 2000
+	ids := make([]string, rollouts)
+	for i := range ids {
+		ids[i] = fmt.Sprint("r", i)
+	}
+	s, _ := open(b, ids...)
+	pacedAppends(b, s, ids, 400)
+}

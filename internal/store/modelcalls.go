@@ -16,13 +16,11 @@ type ModelCall struct {
 // AppendModelCall writes a model call. ErrExists where the ordinal is taken, ErrFull where the disk
 // is full.
 func (s *Store) AppendModelCall(ctx context.Context, rollout string, c *ModelCall) error {
-	ctx = context.WithoutCancel(ctx)
-	id, err := s.callID(ctx, rollout, c.Ordinal)
+	id, err := s.callID(context.WithoutCancel(ctx), rollout, c.Ordinal)
 	if err != nil {
 		return err
 	}
-	_, err = s.stmts.modelCall.ExecContext(ctx, id, blob(c.Key), blob(c.Request), c.Doc)
-	return classify("append a model call", err)
+	return classify("append a model call", s.models.append(s, id, blob(c.Key), blob(c.Request), c.Doc))
 }
 
 // blob gives b as what a NOT NULL column takes: the driver writes nil as NULL.

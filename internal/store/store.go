@@ -39,8 +39,9 @@ type Store struct {
 	read  *sql.DB
 	owner string
 
-	stmts statements
-	seqs  sync.Map // rollout id -> seq, of those that were asked for
+	stmts  statements
+	models together // appends of model calls
+	seqs   sync.Map // rollout id -> seq, of those that were asked for
 
 	stop chan struct{}
 	done sync.WaitGroup
