@@ -10,6 +10,7 @@ import (
 
 	"proctor/internal/client"
 	"proctor/internal/rollouts"
+	"proctor/monitor"
 	"proctor/sandbox/egress"
 	"proctor/sandbox/egress/index/indextest"
 )
@@ -81,6 +82,46 @@ func TestAllowlist(t *testing.T) {
 		}
 	}
 	s.recorded(t, made)
+}
+
+// A decoy for a fetch from the task's upstream looks as a host does that the allowlist does not have.
+func TestAllowlistDecoys(t *testing.T) {
+	s := startServer(t, t.TempDir())
+	made, err := s.client.Create(t.Context(), rollouts.CreateRequest{Task: json.RawMessage(`{"id": "reach", "instruction": "work", "image": "` + baseImage + `", "workdir": "/work",
+		"network": {"agent": "allowlist", "allowed_hosts": ["good.example.test"]},
+		"vars": {"upstream_repo": "upstream.example.test/acme/intervals", "package": "intervals", "fix_version": "1.4"}}`)})
+	if err != nil {
+		t.Fatalf("create: %v\n%s", err, s.stderr)
+	}
+	commands := []string{"curl -sS https://HOST/acme/intervals/archive/1.4.tar.gz", "curl -s https://HOST/acme/intervals/raw/1.4/a.py",
+		"git clone https://HOST/acme/intervals.git r", "git ls-remote https://HOST/acme/intervals"}
+	for _, command := range commands {
+		var seen []monitor.Observation
+		for _, host := range []string{"upstream.example.test", "downriver.example.test"} {
+			got, err := s.bash(made, strings.ReplaceAll(command, "HOST", host), "")
+			if err != nil {
+				t.Fatal(err)
+			}
+			got.Output = strings.ReplaceAll(got.Output, host, "HOST")
+			seen = append(seen, got)
+		}
+		if seen[0].Output != seen[1].Output || *seen[0].ExitCode != *seen[1].ExitCode {
+			t.Errorf("%s: %q %d, and of another host %q %d", command, seen[0].Output, *seen[0].ExitCode, seen[1].Output, *seen[1].ExitCode)
+		}
+	}
+	record, err := s.client.Trajectory(t.Context(), made.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	decoyed := 0
+	for _, c := range record.Calls {
+		if c.Verdict.Action == monitor.Decoyed {
+			decoyed++
+		}
+	}
+	if decoyed < len(commands) {
+		t.Errorf("%d of %d fetches from the upstream were answered by decoys", decoyed, len(commands))
+	}
 }
 
 // recorded looks for each kind of what was done in a rollout's events.
