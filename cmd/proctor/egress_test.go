@@ -6,7 +6,6 @@ import (
 	"net/url"
 	"strings"
 	"testing"
-	"time"
 
 	"proctor/internal/client"
 	"proctor/internal/rollouts"
@@ -84,9 +83,19 @@ func TestAllowlist(t *testing.T) {
 	s.recorded(t, made)
 }
 
-// A decoy for a fetch from the task's upstream looks as a host does that the allowlist does not have.
+// A decoy for a fetch from the task's upstream looks as a host does that the allowlist does not have. And a
+// task that needs an index that the server does not have is refused.
 func TestAllowlistDecoys(t *testing.T) {
 	s := startServer(t, t.TempDir())
+	_, err := s.client.Create(t.Context(), rollouts.CreateRequest{Task: json.RawMessage(`{"id": "reach", "instruction": "work", "image": "` + baseImage + `", "workdir": "/work",
+		"network": {"agent": "allowlist", "package_index": {"before": "2023-05-01"}}}`)})
+	var p *client.Problem
+	if !errors.As(err, &p) || p.Code != rollouts.CodeUnsupported || !strings.Contains(p.Detail, "--package-index") {
+		t.Errorf("%+v", err)
+	}
+	if views, _, err := s.client.List(t.Context(), nil); err != nil || len(views) != 0 {
+		t.Errorf("%+v %v", views, err)
+	}
 	made, err := s.client.Create(t.Context(), rollouts.CreateRequest{Task: json.RawMessage(`{"id": "reach", "instruction": "work", "image": "` + baseImage + `", "workdir": "/work",
 		"network": {"agent": "allowlist", "allowed_hosts": ["good.example.test"]},
 		"vars": {"upstream_repo": "upstream.example.test/acme/intervals", "package": "intervals", "fix_version": "1.4"}}`)})
@@ -160,20 +169,5 @@ func (c *child) recorded(t *testing.T, made rollouts.Created) {
 	}
 	if got, err := c.bash(made, "true", ""); err == nil {
 		t.Errorf("a call after the submission: %+v", got)
-	}
-}
-
-// A task that needs what the server does not have is refused before anything is made.
-func TestPackageIndexIsNeeded(t *testing.T) {
-	s := startServer(t, t.TempDir())
-	_, err := s.client.Create(t.Context(), rollouts.CreateRequest{Task: json.RawMessage(`{"id": "reach", "instruction": "work", "image": "` + baseImage + `", "workdir": "/work",
-		"network": {"agent": "allowlist", "package_index": {"before": "2023-05-01"}}}`)})
-	var p *client.Problem
-	if !errors.As(err, &p) || p.Code != rollouts.CodeUnsupported || !strings.Contains(p.Detail, "--package-index") {
-		t.Errorf("%+v", err)
-	}
-	time.Sleep(10 * time.Millisecond)
-	if views, _, err := s.client.List(t.Context(), nil); err != nil || len(views) != 0 {
-		t.Errorf("%+v %v", views, err)
 	}
 }
