@@ -41,6 +41,9 @@ func (f *fake) Create(_ context.Context, _ string, req rollouts.CreateRequest) (
 	return rollouts.Created{ID: "r_one", AgentToken: "agent-one", Tools: rollouts.ToolList()}, nil
 }
 func (f *fake) Capacity() rollouts.Capacity { return rollouts.Capacity{Live: 1, Max: 2, Queued: 3} }
+func (f *fake) Warm(_ context.Context, id string, req rollouts.WarmRequest) (rollouts.Warmed, error) {
+	return rollouts.Warmed{TaskID: id, Expected: req.N}, nil
+}
 func (f *fake) Snapshot(_ context.Context, id string) (rollouts.Snapshot, error) {
 	return rollouts.Snapshot{ID: "s_1", RolloutID: id}, f.known(id)
 }

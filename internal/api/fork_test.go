@@ -23,6 +23,8 @@ func TestForkRoutes(t *testing.T) {
 		{"POST", "/v1/rollouts/r_two/fork", `{"n": 1}`, 404, "not_found"},
 		{"POST", "/v1/rollouts/r_two/snapshot", "", 404, "not_found"},
 		{"GET", "/v1/capacity", "", 200, `{"live":1,"max":2,"queued":3}`},
+		{"POST", "/v1/tasks/t/warm", `{"n": 4}`, 202, `"task_id":"t","digest":"","expected":4`},
+		{"POST", "/v1/tasks/t/warm", `{"n": "4"}`, 422, "n"},
 		{"POST", "/v1/rollouts?wait_s=-1", `{"task_id": "t"}`, 422, "wait_s"},
 		{"POST", "/v1/rollouts?wait_s=9", `{"task_id": "t"}`, 201, "r_one"},
 		{"POST", "/v1/groups?wait_s=x", `{"task_id": "t", "n": 1}`, 422, "wait_s"},

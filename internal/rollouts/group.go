@@ -100,6 +100,7 @@ func (m *Manager) makeGroup(ctx context.Context, id string, req GroupRequest, p 
 	if err := m.putGroup(ctx, id, p.task.ID, doc); err != nil {
 		return GroupCreated{}, err
 	}
+	m.announceGroup(ctx, p, n)
 	p.req.GroupID = &id
 	results, errs := make([]Created, n), make([]error, n)
 	var crew errgroup.Group
