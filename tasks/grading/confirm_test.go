@@ -88,7 +88,7 @@ func TestPlanting(t *testing.T) {
 		}
 	}
 	f := finding{outcome: tasks.Resolved}
-	f.checkPlanted(testRun{sentinels: sentinels{planted: []string{"test_case_x"}}}, report{tests: map[string]status{"t.py::test_case_x": passed}, key: plainKey})
+	f.checkPlanted(testRun{sentinels: sentinels{planted: []string{"test_case_x"}}}, report{tests: map[string]status{"t.py::test_case_x": passed}, key: plainKey}, true)
 	if f.outcome != tasks.Tampered {
 		t.Errorf("a planted test that passed: %+v", f)
 	}

@@ -96,7 +96,7 @@ func (r report) keeps(s status) bool {
 func (r report) named(name string) status {
 	worst := absent
 	for key, s := range r.tests {
-		if s > worst && (key == name || strings.HasSuffix(key, "\x00"+name) || strings.HasSuffix(key, "::"+name)) {
+		if s > worst && (key == name || strings.HasPrefix(key, name+" (") || strings.HasSuffix(key, "\x00"+name) || strings.HasSuffix(key, "::"+name)) {
 			worst = s
 		}
 	}

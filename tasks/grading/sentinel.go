@@ -23,6 +23,7 @@ type sentinels struct {
 	mustPass []string // names of test functions, unlike any other
 	mustFail []string
 	planted  []string // names of must-fail tests in the expected tests' own files
+	alone    bool     // no other sentinels run beside those
 	addopts  string   // PYTEST_ADDOPTS, so that the file is run and its failures are summed up
 }
 

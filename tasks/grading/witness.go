@@ -91,7 +91,7 @@ func (f finding) byReport(task *tasks.Task, run testRun) finding {
 	clean := len(f.tests.FailToPass.Failed) == 0 && len(f.tests.PassToPass.Failed) == 0
 	f.witness("expected ids: %d of %d passed", len(f.tests.FailToPass.Passed)+len(f.tests.PassToPass.Passed), len(expectedIDs(g)))
 	f.checkSentinels(run, tests, clean)
-	f.checkPlanted(run, tests)
+	f.checkPlanted(run, tests, clean)
 	f.checkSummary(g, run, tests)
 	if _, isLog := logParser(g.Report); isLog && marksForged(run.output) {
 		f.tamper("the log holds the script's own marks more often than the script prints them")
