@@ -71,6 +71,9 @@ attacks: build image ## every forgery of a state's reward alone, held to a grade
 matching: ## fast matching held to the plain way on every line of every corpus; ten minutes
 	PROCTOR_CORPORA=all $(GO) test -count=1 -timeout 60m -v -run TestFastMatchingAgreesOnCorpora ./cmd/proctor
 
+runsc: build image ## the contract suite under gVisor's runsc; ten minutes
+	PROCTOR_REQUIRE_DOCKER=1 PROCTOR_RUNSC=1 $(GO) test -count=1 -v -timeout 30m -run Runsc ./sandbox/oci
+
 bash-trace: ## what the normaliser says is run, held to bash -x over the whole corpora; an hour
 	BASH_TRACE=1 BASH_FULL=1 go test -count=1 -timeout 120m -v -run TestRunsWhatBashRuns ./monitor/normalize
 

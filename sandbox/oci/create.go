@@ -115,6 +115,9 @@ func (e *Engine) start(ctx context.Context, rt *ociRuntime, spec sandbox.Spec, s
 	if s.PID, err = rt.run(patient, e.runtimeRoot(), e.folder(s.ID), s.ID); err != nil {
 		return nil, fmt.Errorf("oci: start a sandbox of %s: %w", spec.Image, err)
 	}
+	if s.Listener, err = rt.listener(e.runtimeRoot(), s.ID, s.PID); err != nil {
+		return nil, fmt.Errorf("%w: oci: %w", sandbox.ErrUnavailable, err)
+	}
 	s.Start, _ = startOf(s.PID) // gone already: it will be found dead
 	s.Ready = true
 	if err := errors.Join(e.save(s), ctx.Err()); err != nil {
@@ -123,11 +126,7 @@ func (e *Engine) start(ctx context.Context, rt *ociRuntime, spec sandbox.Spec, s
 	session := e.newSession(s)
 	ready, cancel := context.WithTimeout(ctx, readyLimit)
 	defer cancel()
-	pid, err := machine{e, s.ID}.PID(ctx)
-	if err != nil {
-		return nil, err
-	}
-	if err := session.Connect(ready, pid, link.Init(spec, s.Image.Image(spec.Image))); err != nil {
+	if err := session.Connect(ready, s.Listener, link.Init(spec, s.Image.Image(spec.Image))); err != nil {
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
@@ -170,6 +169,9 @@ func (e *Engine) write(spec sandbox.Spec, s state, binary string) error {
 	if err := e.showLimits(&p, s.Runtime); err != nil {
 		return fmt.Errorf("%w: oci: %w", sandbox.ErrUnavailable, err)
 	}
+	if s.Runtime == "runsc" && !spec.ReadOnlyRoot {
+		p.tmp = plainFolder(filepath.Join(e.folder(s.ID), "m", "tmp"))
+	}
 	text, err := json.Marshal(e.bundle(p, machineFeatures()))
 	if err != nil {
 		return err
@@ -195,6 +197,15 @@ func (e *Engine) write(spec sandbox.Spec, s state, binary string) error {
 		}
 	}
 	return nil
+}
+
+// plainFolder gives path where it is a folder and no link to one. runsc mounts a tmpfs of its own over an empty /tmp,
+// which the host could not see into, unless something is mounted there already.
+func plainFolder(path string) string {
+	if info, err := os.Lstat(path); err == nil && info.IsDir() {
+		return path
+	}
+	return ""
 }
 
 // hostsFile is Docker's, with further lines.

@@ -69,16 +69,13 @@ func blame(killed, ownLimit bool) *sandbox.DeadError {
 	return &sandbox.DeadError{Class: sandbox.FailureModel, Reason: "its first process ended, and the host had no part in it"}
 }
 
-// PID gives the first process; 0 under a runtime of its own kernel.
+// PID gives the process behind the agent's socket.
 func (m machine) PID(context.Context) (int, error) {
 	s, err := m.engine.load(m.id)
 	if err != nil {
 		return 0, err
 	}
-	if s.Runtime == "runsc" {
-		return 0, nil // the listener is a process of the runtime's, whichever program inside asked for it
-	}
-	return s.PID, nil
+	return s.Listener, nil
 }
 
 // Kill ends the sandbox and notes why.

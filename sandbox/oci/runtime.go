@@ -113,6 +113,26 @@ func (r *ociRuntime) run(ctx context.Context, root, bundle, id string) (int, err
 	return readPID(pidFile)
 }
 
+// listener gives the process that listens for a sandbox's first process, whose pid is given. Under runsc that is its
+// gofer, whichever program inside asked: the host can make sure that it speaks to this sandbox, and not to whom in it.
+func (r *ociRuntime) listener(root, id string, pid int) (int, error) {
+	if !r.ownKernel() {
+		return pid, nil
+	}
+	files, _ := filepath.Glob(filepath.Join(root, id+"*.state")) // the pattern is well formed
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			return 0, err
+		}
+		var known struct{ GoferPid int }
+		if err := json.Unmarshal(text, &known); err == nil && known.GoferPid > 1 {
+			return known.GoferPid, nil
+		}
+	}
+	return 0, fmt.Errorf("%s: its state of %s names no gofer: use a runsc of before 2024, or runc", r.name, id)
+}
+
 // readPID reads a pid file.
 func readPID(path string) (int, error) {
 	text, err := os.ReadFile(path)

@@ -31,6 +31,7 @@ type plan struct {
 	files    int64  // open files
 	memory   string // what is shown for memory, on the host; "" for the kernel's own
 	online   string // and for processors
+	tmp      string // the host's folder for /tmp, where the runtime would put another there; "" for the image's
 }
 
 // features are what the kernel and the machine offer.
@@ -140,6 +141,9 @@ func (e *Engine) mounts(p plan) []specs.Mount {
 		if shown[1] != "" {
 			all = append(all, specs.Mount{Destination: shown[0], Type: "bind", Source: shown[1], Options: []string{"bind", "ro", "nosuid", "nodev", "noexec"}})
 		}
+	}
+	if p.tmp != "" {
+		all = append(all, specs.Mount{Destination: "/tmp", Type: "bind", Source: p.tmp, Options: []string{"bind", "nosuid", "nodev"}})
 	}
 	return append(all,
 		specs.Mount{Destination: confine.BoxInside, Type: "bind", Source: p.binary, Options: []string{"bind", "ro", "nosuid", "nodev"}},

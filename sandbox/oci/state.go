@@ -29,10 +29,13 @@ type state struct {
 	Program string            `json:"program"` // and path: the settings may name another by now
 
 	// Once it runs:
-	Ready bool   `json:"ready"`
-	PID   int    `json:"pid"`   // of its first process
-	Start uint64 `json:"start"` // of that, in clock ticks since Boot
-	Boot  string `json:"boot"`  // which run of the machine
+	Ready bool `json:"ready"`
+	PID   int  `json:"pid"` // of its first process
+	// Listener is the process that the kernel names as the one behind the agent's socket: the agent, or, under a
+	// runtime of its own kernel, the process that opens files for it.
+	Listener int    `json:"listener"`
+	Start    uint64 `json:"start"` // of that, in clock ticks since Boot
+	Boot     string `json:"boot"`  // which run of the machine
 
 	// Dead is why it must not be taken for alive, whatever runs.
 	Dead *sandbox.DeadError `json:"dead,omitempty"`
