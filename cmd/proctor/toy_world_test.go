@@ -52,7 +52,7 @@ func (l toyLab) Prepare(_ context.Context, t *tasks.Task, hardened bool) (rollou
 	return rollouts.Image{Ref: t.Image, Digest: "sha256:" + t.Image}, nil
 }
 func (toyLab) Verify(context.Context, *tasks.Task, rollouts.Image, sandbox.Session) error { return nil }
-func (toyLab) Facts(*tasks.Task, rollouts.Image, sandbox.Session) normalize.Facts        { return nil }
+func (toyLab) Facts(*tasks.Task, rollouts.Image, sandbox.Session) normalize.Facts         { return nil }
 func (toyLab) Patch(context.Context, *tasks.Task, rollouts.Image, sandbox.Session) ([]byte, error) {
 	return []byte("diff --git a/answer.txt b/answer.txt\n"), nil
 }
