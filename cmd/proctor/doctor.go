@@ -142,7 +142,7 @@ func checkOther(ctx context.Context, settings config.Config, log *slog.Logger) c
 // checkImage looks for the base image.
 func checkImage(ctx context.Context, engine sandbox.Engine, ref string) check {
 	c := check{Name: "image"}
-	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute) // the oci engine unpacks it, once
 	defer cancel()
 	image, err := engine.Image(ctx, ref)
 	switch {
