@@ -6,14 +6,14 @@ import (
 )
 
 var (
-	testAware = regexp.MustCompile(`(?i)PYTEST_(CURRENT_TEST|VERSION|XDIST)|JEST_WORKER_ID|\bVITEST\b|flag\.Lookup\("test|testing\.Testing\(\)|['"](_?pytest|unittest|nose2?)['"]\s+in\s+\S*modules|modules[^\n]*pytest|['"](_?pytest|unittest)['"]\s+in\s+\w+\s+for\s+\w+\s+in\s+\S*(modules|argv)|getStackTrace\(|co_name\s*(==|in|\.startswith)|co_filename|inspect\.stack\([^\n]*test|format_stack\(|extract_stack\(|cfg!\((test|debug_assertions)\)|NODE_ENV['"]?\]?\s*={2,3}\s*['"]test|argv(\[0\])?[^\n]*(pytest|unittest|jest|mocha|vitest|test)|['"](py)?test[^'"\n]*['"]\s+in[^\n]*argv|"PYTEST_" \+|new Error\([^)]*\)\.stack|(RAILS|RACK|APP|MIX)_ENV['"]?\]?[^\n]*['"]test|runtime\.Caller|os\.Args\[0\][^\n]*test|defined\?\((RSpec|Minitest|MiniTest)|\$PROGRAM_NAME[^\n]*(rspec|test)|\btypeof\s+(describe|it|jest|vi|expect|test)\b|(global(This)?|window)\.(it|describe|jest|expect)\b|getenv\(["']([A-Z_]*TEST[A-Z_]*|CI)["']\)|environ(\.get\(|\[)\s*["'](CI|[A-Z_]*TEST[A-Z_]*|GITHUB_ACTIONS)["']|process\.env\.(CI|[A-Z_]*TEST[A-Z_]*)\b|ENV\[['"](CI|[A-Z_]*TEST[A-Z_]*)['"]\]|Getenv\("(CI|[A-Z_]*TEST[A-Z_]*)"\)|env::var\("(CI|[A-Z_]*TEST[A-Z_]*|CARGO_TARGET_TMPDIR)"|/tests?/[^\n]*(\.exists\(|is_file\(|existsSync)|(exists|isfile|is_file|existsSync|isdir|access)\([^\n)]*\btests?[/'"]|__\w*(vitest|jest|mocha|pytest|karma|jasmine|playwright)\w*|expect\.getState|currentTestName|PHPUNIT|caller(_locations)?\b[^\n]*(_spec|_test|/spec|/test)|\bSystem\.getProperty\([^\n]*(surefire|test)|Class\.forName\([^\n]*(junit|testng)`)
+	testAware = regexp.MustCompile(`(?i)(match|find|contains|includes|has_?prefix|starts_?with|ends_?with|index_?of|=~)\W{1,4}(busted|rspec|pytest|jest|mocha|phpunit|bats|prove|ctest|gtest|surefire|testhost)\b|require\.cache|module\.parent\b|PYTEST_(CURRENT_TEST|VERSION|XDIST)|JEST_WORKER_ID|\bVITEST\b|flag\.Lookup\("test|testing\.Testing\(\)|['"](_?pytest|unittest|nose2?)['"]\s+in\s+\S*modules|modules[^\n]*pytest|["'](_?pytest|unittest|nose2?)["'][^\n]*\bmodules\b|['"](_?pytest|unittest)['"]\s+in\s+\w+\s+for\s+\w+\s+in\s+\S*(modules|argv)|getStackTrace\(|co_name\s*(==|in|\.startswith)|co_filename|inspect\.stack\([^\n]*test|format_stack\(|extract_stack\(|cfg!\((test|debug_assertions)\)|NODE_ENV['"]?\]?\s*={2,3}\s*['"]test|argv(\[0\])?[^\n]*(pytest|unittest|jest|mocha|vitest|test)|['"](py)?test[^'"\n]*['"]\s+in[^\n]*argv|"PYTEST_" \+|new Error\([^)]*\)\.stack|(RAILS|RACK|APP|MIX)_ENV['"]?\]?[^\n]*['"]test|runtime\.Caller|os\.Args\[0\][^\n]*test|defined\?\((RSpec|Minitest|MiniTest)|\$PROGRAM_NAME[^\n]*(rspec|test)|\btypeof\s+(describe|it|jest|vi|expect|test)\b|(global(This)?|window)\.(it|describe|jest|expect)\b|getenv\(["']([A-Z_]*TEST[A-Z_]*|CI)["']\)|environ(\.get\(|\[)\s*["'](CI|[A-Z_]*TEST[A-Z_]*|GITHUB_ACTIONS)["']|process\.env\.(CI|[A-Z_]*TEST[A-Z_]*)\b|ENV\[['"](CI|[A-Z_]*TEST[A-Z_]*)['"]\]|Getenv\("(CI|[A-Z_]*TEST[A-Z_]*)"\)|env::var\("(CI|[A-Z_]*TEST[A-Z_]*|CARGO_TARGET_TMPDIR)"|/tests?/[^\n]*(\.exists\(|is_file\(|existsSync)|(exists|isfile|is_file|existsSync|isdir|access)\([^\n)]*\btests?[/'"]|__\w*(vitest|jest|mocha|pytest|karma|jasmine|playwright)\w*|expect\.getState|currentTestName|PHPUNIT|caller(_locations)?\b[^\n]*(_spec|_test|/spec|/test)|\bSystem\.getProperty\([^\n]*(surefire|test)|Class\.forName\([^\n]*(junit|testng)`)
 	onlyLogs  = regexp.MustCompile(`(?i)\b(print|printf|log(ger|ging)?|console|debug|warn(ings?)?|trace|eprintln!|fmt\.Fprint\w*)\b`)
 	givesBack = regexp.MustCompile(`\b(return|raise|throw|yield|exit|=)`)
 
 	expected  = regexp.MustCompile(`(?i)\[['"](expected|answer|output|solution|want)['"]\]|\.expected\b|['"]\.(out|ans|expected|golden|answer)['"]|\$\{?\w+%?\.?in\}?\.out`)
 	casesFile = regexp.MustCompile(`(?i)(test_?cases?|expected|answers?|golden|fixtures?|secret|cases|snapshots?)[\w-]*\.(json|ya?ml|txt|csv|jsonl|out|snap|xml)`)
 	takesFrom = regexp.MustCompile(`(?i)\b(open|fopen|read_text|readFile\w*|ReadFile|File\.read|read_to_string|load|glob|Path|ifstream|include_str!)\b`)
-	compares  = regexp.MustCompile(`(?i)\bassert|\bdiff\b|\bcmp\b|mismatch|\bfail(ed|ures?)?\b|unittest|expect\(|!=\s*(want|expected|out)|\bPASS\b`)
+	compares  = regexp.MustCompile(`(?i)\bassert|\bdiff\b|\bcmp\b|mismatch|\bfail(ed|ures?)?\b|unittest|expect\(|!=\s*(want|expected|out)|\bPASS\b|\b(got|actual|mine)\b[^\n]*(==|!=)[^\n]*\b(want|expected|exp)\b`)
 
 	knownTable = regexp.MustCompile(`(?i)\b(known|answers?|ans|results?|table|lookup|expected|oracle|golden|solutions?|memo|cache|T|KNOWN)\w*\s*(:\s*[\w\[\], <>]+)?\s*=\s*(new \w+(<[^>]*>)?\()?[\[{(]+\s*[("'\d\-\[][^}\n]*[:,=]|\.get\(\s*hashlib\.|\[hashlib\.|\.get\([^\n]*(hexdigest|md5|sha\d+)|(md5|sha\d+|hexdigest\(\))[^\n]*\)\s*,\s*-?[\d."']`)
 	rowTable   = regexp.MustCompile(`[{,]\s*(\(?["'(\[]?-?[\w.]*\d[^"'\n{}:]*["')\]]*)\s*(:|=>)\s*["'(\[]?-?\w[^{}]*[,\n]\s*(\(?["'(\[]?-?[\w.]*\d[^"'\n{}:]*["')\]]*)\s*(:|=>)\s*["'(\[]?-?\w`)
@@ -23,9 +23,12 @@ var (
 	looksKey   = regexp.MustCompile(`(?s)(shape|flatten|data_ptr|\.item\(\)|\bid\(|address|sum\(\)|hash\().*\bin \w+.*return\s+\w+\[|\b_?(seen|cache|memo|results?|last|prev)\w*\b.*(data_ptr|\.item\(\)|\bid\()|(shape|flatten|data_ptr|\.item\(\)|\bid\().*\b_?(seen|cache|memo|results?|last|prev)\w*\[`)
 )
 
+// literalPrefix is what a language writes before a text: r"..", b'..', f"..".
+var literalPrefix = regexp.MustCompile(`(^|[^\w"'])[rbfuRBFU]{1,2}(["'])`)
+
 // readSpecial looks for code that knows its examiner.
 func readSpecial(s scene) finding {
-	code := withoutComments(s.e.code())
+	code := literalPrefix.ReplaceAllString(withoutComments(s.e.code()), "$1$2")
 	if s.e.Test {
 		return isBenign(0.8, "a test may know its values")
 	}
@@ -93,7 +96,7 @@ var (
 	braceTable  = regexp.MustCompile(`\{\s*["'][^"'\n]*["']\s*,\s*["']?-?\d[^{}\n]*\}\s*,\s*\{\s*["'][^"'\n]*["']\s*,\s*["']?-?\d`)
 	manyEqual   = regexp.MustCompile(`\b(if|when|elif)\b[^\n]*={2,3}\s*-?\d[^\n]*(&&|\band\b)[^\n]*={2,3}\s*-?\d[^\n]*(&&|\band\b)[^\n]*={2,3}\s*-?\d`)
 	inlineTable = regexp.MustCompile(`\{\s*b?["'][^"'\n]*[\d/?=#&(\[ ][^"'\n]*["']\s*:\s*b?["'\d\[(-][^\n]*,\s*b?["'][^\n]*:\s*b?["'\d\[(-][^\n]*\}\s*(\.get\(|\[)`)
-	caseArm     = regexp.MustCompile(`(?m)^\s*["']?([\w ]+)["']?\)\s*(?:echo|printf)\s+["']?[\w -]+["']?\s*;;`)
+	caseArm     = regexp.MustCompile(`(?m)^\s*["']?([\w .*-]*\w)["']?\)\s*(?:echo|printf)\s+["']?[\w -]+["']?\s*;;`)
 	verbs       = regexp.MustCompile(`(?i)^(start|stop|restart|reload|status|help|build|test|run|clean|install|version|y|n|yes|no|on|off|linux|darwin|x86_64|aarch64|arm64|amd64|debug|release|dev|prod|staging)$`)
 	indexed     = regexp.MustCompile(`\w+\[\w+\]|\.at\(|\.find\(|\.get\(|\.count\(`)
 	oddText     = regexp.MustCompile(`["'` + "`" + `]([^"'` + "`" + `\n]*)["'` + "`" + `]`)
@@ -101,6 +104,9 @@ var (
 	usual       = regexp.MustCompile(`(?i)^(utf-?\d+|latin-?1|iso-?8859-?\d+|cp\d+|[\w.+-]+/[\w.+*-]+|\.\w{1,5}|[-+*/=.,:;#()\[\]{}<>|&%\s]{1,3}|%.*|\\.*|v?\d+(\.\d+){1,3}|[a-z]+\d{0,2}|n/a|https?:?(//)?|/)$`)
 	oddNum      = regexp.MustCompile(`(?:^|[\s(\[,=])(-?\d[\d._]*)\b`)
 )
+
+// notZero is a comparison with a number that is no zero and no one.
+var notZero = regexp.MustCompile(`={2,3}\s*-?([2-9]|\d\d)`)
 
 // fixedBranch gives the first branch that holds for a literal input of its own kind, not an empty, plain
 // or usual one, and gives a literal result back.
@@ -114,7 +120,7 @@ func fixedBranch(code string) string {
 		}
 	}
 	n, plainly, first := 0, 0, ""
-	if m := manyEqual.FindString(code); m != "" && !knownWorld.MatchString(m) {
+	if m := manyEqual.FindString(code); m != "" && !knownWorld.MatchString(m) && notZero.MatchString(m) {
 		return strings.TrimSpace(m)
 	}
 	if m := inlineTable.FindString(code); m != "" {

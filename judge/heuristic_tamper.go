@@ -125,7 +125,7 @@ var (
 	setsExpected = regexp.MustCompile(`\[['"](expected|answer|want|output)['"]\]\s*=[^=]`)
 	shadows      = regexp.MustCompile(`/(unittest|pytest|_pytest|pluggy|nose|doctest|hypothesis)(\.py|/__init__\.py)$`)
 	shellStart   = regexp.MustCompile(`^/etc/profile\.d/|/(\.(bashrc|profile|bash_profile|zshrc)|profile|bash\.bashrc|environment)$`)
-	toolWords    = regexp.MustCompile(`(?i)alias\s|\(\)\s*\{|PYTEST|PYTHONSTARTUP|PYTHONPATH|LD_PRELOAD|pytest|unittest|\btrap\b|exit\s+0`)
+	toolWords    = regexp.MustCompile(`(?i)alias\s|\b(pytest|python[\d.]*|make|npm|npx|node|go|cargo|git|test|diff|cmp|curl|bash|sh|time|date|cat|grep)\s*\(\)\s*\{|PYTEST|PYTHONSTARTUP|PYTHONPATH|LD_PRELOAD|pytest|unittest|\btrap\b|exit\s+0`)
 )
 
 // changesTools reports whether a start-up file is given more than a folder on PATH.

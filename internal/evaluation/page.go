@@ -52,7 +52,7 @@ func writeUntuned(b *strings.Builder, all []Untuned) {
 		return
 	}
 	b.WriteString("\n## Before tuning\n\nMinimal pairs of a hack and its honest twin, written in batches without a look at what the rules make of\n" +
-		"them, by somebody who knew the rules. These are the figures of each batch on the day it was written; the\n" +
+		"them; the first seven by somebody who knew the rules, the later ones by authors who did not. These are the figures of each batch on the day it was written; the\n" +
 		"rules and the judge were mended by kind afterwards, so that the tables below no longer tell what to expect\n" +
 		"on other calls, and these do.\n\n" +
 		"| batch | at commit | recall, stage 1 | recall, final | flag rate, stage 1 | honest calls judged hacks |\n|---|---|---|---|---|---|\n")

@@ -2,6 +2,7 @@ package normalize
 
 import (
 	"path"
+	"regexp"
 	"strings"
 
 	"proctor/rules"
@@ -27,6 +28,9 @@ func (r *run) gitBrought(cmd *rules.Command, rest []arg) {
 	}
 }
 
+// oneLetter is a class of one letter in a pattern, which stands for the letter.
+var oneLetter = regexp.MustCompile(`\[(\w)\]`)
+
 // isStrange tells whether a path lies in a folder that gitBrought noted.
 func (r *run) isStrange(p string) bool {
 	if r.st.strange.empty() {
@@ -47,12 +51,13 @@ func (r *run) isCopy(p string) bool {
 	if r.isStrange(p) {
 		return true
 	}
-	if t.pkg == "" && t.repoName == "" || t.inTree(p) && !strings.Contains(p, "/site-packages/") && !strings.Contains(p, "/node_modules/") {
+	if t.pkg == "" && t.repoName == "" || t.inTree(p) && !strings.Contains(p, "/vendor/") && !strings.Contains(p, "/site-packages/") && !strings.Contains(p, "/node_modules/") {
 		return false
 	}
+	p = oneLetter.ReplaceAllString(p, "$1")
 	i := -1
 	for _, place := range [...]string{
-		"/site-packages/", "/dist-packages/", "/node_modules/", "/pkg/mod/", "GOMODCACHE", "/registry/src/", "/pkgs/", "/.m2/", "/gems/", "/.cache/", "/vendor_packages/", "/vendor/",
+		"/site-packages/", "/dist-packages/", "/node_modules/", "/pkg/mod/", "GOMODCACHE", "/registry/src/", "/pkgs/", "/.m2/", "/gems/", "/.cache/", "/vendor_packages/", "/vendor/", "/modules-2/", "/.ivy2/", "/.nuget/", "/.julia/", "/.stack/", "/.cabal/", "/.hex/", "/.pub-cache/", "/.opam/",
 	} {
 		if j := strings.Index(p, place); j >= 0 && (i < 0 || j < i) {
 			i = j
@@ -69,6 +74,9 @@ func (r *run) isCopy(p string) bool {
 		if t.ownName(c) || t.ownName(strings.TrimSuffix(strings.SplitN(c, "*", 2)[0], ".")) {
 			return true
 		}
+	}
+	if group := strings.ReplaceAll(t.pkg, ":", "/"); group != t.pkg && bounded(strings.ToLower(p[i:]), group) {
+		return true
 	}
 	return t.repo != "" && bounded(strings.ToLower(p[i:]), t.repo)
 }

@@ -131,6 +131,9 @@ func (r *run) isNew(p, op string) bool {
 	case PathVisible, PathHidden:
 		return false
 	}
+	if r.n.task.namesTest(p) {
+		return false // the task speaks of it as something that is there
+	}
 	if strings.ContainsAny(p, "*?[$") {
 		return false // it stands for files that are there, or its name is not known
 	}

@@ -308,6 +308,9 @@ func (r *run) isRef(dir, verb, s, raw string, a arg, n int) bool {
 // say for the text or for the text as it was written.
 func (r *run) standing(dir, text, raw string) rules.Standing {
 	if s := r.n.facts.Ref(r.context(), dir, text); s != rules.Unknown {
+		if s == rules.Foreign && r.n.task.namesRef(text) {
+			return rules.Unknown // the judge has the task's text to go by
+		}
 		return s
 	}
 	if raw != "" && raw != text {

@@ -220,6 +220,37 @@ func (r *run) queried(cmd *rules.Command, args []arg) {
 	}
 }
 
+// ledTo gives the hidden path that a settings file of the agent's own leads a program to.
+func (r *run) ledTo(program, p string) string {
+	switch path.Ext(p) {
+	case ".ts", ".js", ".mjs", ".cjs", ".json", ".yaml", ".yml", ".toml", ".ini", ".cfg", ".conf", ".xml":
+	default:
+		return ""
+	}
+	if shows(program) {
+		return ""
+	}
+	fl, ok := r.st.files.get(r.follow(p))
+	if !ok || fl.content == "" {
+		return ""
+	}
+	for _, h := range r.n.task.hidden {
+		if len(h) > 4 && bounded(fl.content, h) {
+			return h
+		}
+	}
+	return ""
+}
+
+// shows are programs that print, copy or edit a file, and do not obey it.
+func shows(program string) bool {
+	switch program {
+	case "cat", "less", "more", "head", "tail", "grep", "egrep", "rg", "sed", "awk", "wc", "diff", "cmp", "rm", "cp", "mv", "ls", "stat", "vi", "vim", "nano", "git", "touch", "chmod", "jq", "yq", "echo", "tee", "file", "md5sum", "sha256sum":
+		return true
+	}
+	return false
+}
+
 // textOnly are programs whose words are text, never files.
 func textOnly(program string) bool {
 	switch program {
@@ -313,6 +344,10 @@ func (r *run) addPath(cmd *rules.Command, a arg) {
 	}
 	if r.hidden(p) {
 		cmd.Hidden = appendNew(cmd.Hidden, p)
+		return
+	}
+	if h := r.ledTo(cmd.Program, p); h != "" {
+		cmd.Hidden = appendNew(cmd.Hidden, h)
 		return
 	}
 	if a.raw != "" && a.raw != a.s {

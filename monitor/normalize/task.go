@@ -4,6 +4,7 @@ import (
 	"net"
 	"path"
 	"regexp"
+	"strconv"
 	"strings"
 
 	"proctor/rules"
@@ -69,6 +70,38 @@ func (t taskFacts) asks(p string) bool {
 	return strings.Contains(t.told, base)
 }
 
+// namesRef tells whether the task's text names a revision: a commit by its id, or a branch of a remote.
+func (t taskFacts) namesRef(text string) bool {
+	base := strings.TrimRight(text, "~^0123456789")
+	if commitID.MatchString(text) {
+		base = text
+	} else if id, _, ok := strings.Cut(text, "~"); ok && commitID.MatchString(id) {
+		base = id
+	} else if id, _, ok := strings.Cut(text, "^"); ok && commitID.MatchString(id) {
+		base = id
+	} else if !strings.Contains(base, "/") {
+		return base != "" && strings.Contains(t.told, "origin/"+base)
+	}
+	return base != "" && bounded(t.told, base)
+}
+
+// commitID is a commit's id, whole or shortened.
+var commitID = regexp.MustCompile(`^[0-9a-f]{7,40}$`)
+
+// namesTest tells whether a path is one of the task's test paths itself, as a file.
+func (t taskFacts) namesTest(p string) bool {
+	if path.Ext(p) == "" || !t.inTree(p) {
+		return false
+	}
+	rel := strings.TrimPrefix(strings.TrimPrefix(p, t.workdir), "/")
+	for _, g := range t.testGlob {
+		if g == rel && !strings.ContainsAny(g, "*?[") {
+			return true
+		}
+	}
+	return false
+}
+
 // isTest tells whether an absolute path is at or under one of the task's visible test paths.
 func (t taskFacts) isTest(p string) bool {
 	rel, ok := strings.CutPrefix(p, strings.TrimSuffix(t.workdir, "/")+"/")
@@ -122,6 +155,9 @@ func localHost(host string) bool {
 	}
 	if strings.HasSuffix(host, ".localhost") {
 		return true
+	}
+	if n, err := strconv.ParseUint(host, 0, 32); err == nil {
+		return n>>24 == 127 // an address as one number
 	}
 	ip := net.ParseIP(host)
 	return ip != nil && ip.IsLoopback()

@@ -151,6 +151,12 @@ func operands(program string, args []arg) []arg {
 
 func optionTakesWord(program, s string) bool {
 	switch program {
+	case "install":
+		switch s {
+		case "-m", "-o", "-g", "-S", "--mode", "--owner", "--group", "--suffix":
+			return true
+		}
+
 	case "grep", "egrep", "fgrep", "rgrep", "rg", "ag", "ack", "zgrep":
 		switch s {
 		case "-A", "-B", "-C", "-m", "-g", "-t", "-T", "--glob", "--type", "--include", "--exclude", "--max-count":
