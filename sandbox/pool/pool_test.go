@@ -338,15 +338,13 @@ func anything(t *testing.T, seed uint64) {
 			_ = e.Expect(context.Background(), want(fmt.Sprint("img", random.IntN(3))), random.IntN(6))
 		case roll == 2: // a spare dies
 			listed, _ := fake.List(context.Background())
+			mu.Lock()
 			for _, l := range listed {
-				s := fake.Session(l.ID)
-				mu.Lock()
-				if s != nil && !mine[l.ID] && l.Name == spareName {
+				if s := fake.Session(l.ID); s != nil && !mine[l.ID] && l.Name == spareName && random.IntN(2) == 0 {
 					s.Die(sandbox.FailureInfra, "chance")
 				}
-				mu.Unlock()
-				break
 			}
+			mu.Unlock()
 		default:
 			ctx, cancel := context.WithCancel(context.Background())
 			if roll == 3 {
