@@ -58,7 +58,10 @@ class AsyncRollout:
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        await self.delete()
+        await self.close()
+
+    async def close(self) -> None:
+        await self._client.run(self.sync.close)
 
     async def call(self, name: str, arguments: dict[str, Any], **options: Any) -> Observation:
         return await self._client.run(self.sync.call, name, arguments, **options)

@@ -75,12 +75,13 @@ class Rollout:
         self.workdir: str = made["workdir"]
         self.tools = [Tool.of(t) for t in made["tools"]]
         self.links: dict[str, str] = made["links"]
+        self._graded = False
 
     def __enter__(self) -> "Rollout":
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.delete()
+        self.close()
 
     @property
     def url(self) -> str:
@@ -116,7 +117,14 @@ class Rollout:
 
     def grade(self) -> Grade:
         """Grades in a fresh sandbox and waits for it. Asked again it gives the same grade."""
-        return Grade.of(self._transport.send("POST", f"/v1/rollouts/{self.id}/grade?wait=true", key=str(uuid.uuid4())))
+        grade = Grade.of(self._transport.send("POST", f"/v1/rollouts/{self.id}/grade?wait=true", key=str(uuid.uuid4())))
+        self._graded = True
+        return grade
+
+    def close(self) -> None:
+        """Frees the sandbox, unless grading did: a graded rollout is left as it is, with its status."""
+        if not self._graded:
+            self.delete()
 
     def patch(self) -> bytes:
         got = self._transport.send("GET", f"/v1/rollouts/{self.id}/patch")

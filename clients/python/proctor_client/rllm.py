@@ -94,7 +94,7 @@ class ProctorEnv(BaseEnv):
 
     def close(self) -> None:
         if self._rollout is not None:
-            self._rollout.delete()
+            self._rollout.close()
             self._rollout = None
 
     @staticmethod

@@ -58,7 +58,7 @@ class ProctorEnv(BaseTextEnv):
 
     def close(self) -> None:
         if self._rollout is not None:
-            self._rollout.delete()
+            self._rollout.close()
             self._rollout = None
 
     def _call(self, name: str, arguments: dict[str, Any], call_id: str) -> str:

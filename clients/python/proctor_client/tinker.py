@@ -49,7 +49,6 @@ class ProctorMessageEnv(MessageEnv):
         if done:
             grade = await self.rollout.grade()
             record = await self.rollout.trajectory()
-            await self.rollout.delete()
             reward = grade.reward or 0.0
             metrics |= {"reward_unknown": float(grade.reward is None), "blocked": float(record["rollout"]["blocked"])}
         return MessageStepResult(reward=reward, episode_done=done, next_messages=list(self.messages), metrics=metrics)

@@ -81,5 +81,5 @@ class Environment:
 
     def _end(self) -> None:
         if self._rollout is not None:
-            self._rollout.delete()
+            self._rollout.close()
             self._rollout = None
