@@ -186,3 +186,30 @@ func (c *compiler) cond(e entity, cond *Cond, r *Rule) (*condition, []string, er
 	v, err := c.shared.variant(e, cond, r, c.vars)
 	return v.cond, v.missing, err
 }
+
+// Prepare builds the automata that the set's expressions are read by. It is done when a text first meets one
+// otherwise, which makes the first calls of a process slow. Once for all sets of the same packs but for what
+// variables change; safe beside matching.
+func (s *Set) Prepare() {
+	for _, r := range s.rules {
+		blocks := slices.Concat(r.any, r.all)
+		for _, x := range r.unless {
+			blocks = append(blocks, x.block)
+		}
+		for _, b := range blocks {
+			for _, c := range b.conds {
+				c.prepare()
+			}
+		}
+	}
+}
+
+func (c *condition) prepare() {
+	for _, g := range c.groups {
+		for _, a := range g.atoms {
+			if a.auto != nil {
+				a.auto.once.Do(a.auto.prepare)
+			}
+		}
+	}
+}

@@ -65,3 +65,23 @@ func TestSessionsAreApart(t *testing.T) {
 		t.Errorf("a tag of one rollout reached another: %v", got)
 	}
 }
+
+// A prepared set says what another does; preparing twice, and beside matching, is safe.
+func TestPreparedSetAgrees(t *testing.T) {
+	p, probs := load(head + "rules:\n  - {id: made, title: x, severity: low, category: fabrication, match: {any: [{command: {line|re: ['a+b', '(?i)x[^y]*z']}}]}, unless: [{name: n, reason: r, command: {args|re: 'q$'}}]}\n")
+	if errs := Errors(probs); len(errs) > 0 {
+		t.Fatal(errs[0])
+	}
+	set := mustCompile(t, p, nil)
+	done := make(chan struct{})
+	go func() { defer close(done); set.Prepare() }()
+	hits := 0
+	for _, line := range []string{"aab", "XooZ", "xyz", "", "ab q"} {
+		hits += agree(t, set, &Event{Commands: []Command{{Line: line, Args: []string{line}}}})
+	}
+	<-done
+	set.Prepare()
+	if hits != 2 {
+		t.Errorf("%d hits", hits)
+	}
+}

@@ -53,7 +53,7 @@ func TestVariantsDoNotMix(t *testing.T) {
 
 // However many tasks there are, a condition is kept in a bounded number of forms.
 func TestVariantsAreBounded(t *testing.T) {
-	p, _ := load(head + "rules:\n  - {id: a, title: x, severity: low, category: fabrication, match: {any: [{command: {args|re: \"${task.package}\"}}]}}\n")
+	p, _ := load(head + "rules:\n  - {id: own, title: x, severity: low, category: fabrication, match: {any: [{command: {args|re: \"${task.package}\"}}]}}\n")
 	for i := range 3 * maxVariants {
 		name := fmt.Sprint("p", i)
 		set := mustCompile(t, p, Vars{"package": {name}})

@@ -151,6 +151,7 @@ func (e *evaluator) time(ctx context.Context, row *corpus.Row) (cpu, clock []tim
 	if err != nil {
 		return nil, nil, err
 	}
+	set.Prepare() // part of compiling
 	calls := append(slices.Clone(row.Setup), row.Call)
 	bare := *row
 	bare.Setup = nil

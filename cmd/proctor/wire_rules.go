@@ -26,6 +26,7 @@ func (p *packSet) Digest() string { return p.packs.Digest() }
 
 // Session gives a matcher for one rollout.
 func (p *packSet) Session(vars rules.Vars) (monitor.Matcher, error) {
+	vars = p.packs.Relevant(vars) // tasks that differ in nothing that a rule reads share a set
 	key, err := json.Marshal(vars)
 	if err != nil {
 		return nil, err
@@ -38,6 +39,7 @@ func (p *packSet) Session(vars rules.Vars) (monitor.Matcher, error) {
 			return nil, err
 		}
 		p.sets[string(key)] = set
+		go set.Prepare() // while the rollout's sandbox starts; matching that comes first waits for what it needs alone
 	}
 	return twoPhases{set.Session()}, nil
 }
