@@ -42,6 +42,7 @@ func (c *child) raw(method, path, key, body string) (int, client.Problem) {
 
 // Bad input to a running server names what is wrong and what to do, and harms nothing that runs.
 func TestBadInputOverHTTP(t *testing.T) {
+	t.Parallel()
 	s := startServer(t, t.TempDir())
 	made := s.create(monitor.Enforce)
 	calls := "/v1/rollouts/" + made.ID + "/calls"
@@ -77,6 +78,7 @@ func TestBadInputOverHTTP(t *testing.T) {
 // Two rollouts see nothing of one another: no file, no process, no token, no record; and an agent's
 // token opens its own tools' answers and nothing else, always with one and the same refusal.
 func TestTwoRolloutsAreApart(t *testing.T) {
+	t.Parallel()
 	s := startServer(t, t.TempDir())
 	one, two := s.create(monitor.Enforce), s.create(monitor.Enforce)
 	if _, err := s.bash(one, "echo mine > /tmp/of-one; sleep 271 & sleep 0.1", "a"); err != nil {
@@ -169,6 +171,7 @@ func TestJudgeThatMisbehaves(t *testing.T) {
 
 // A rollout whose call is refused keeps its record over the end of the server.
 func TestRefusedCreateLeavesNothing(t *testing.T) {
+	t.Parallel()
 	s := startServer(t, t.TempDir())
 	_, err := s.client.Create(t.Context(), rollouts.CreateRequest{Task: json.RawMessage(`{"id": "x", "instruction": "x", "image": "proctor/no-such-image:dev", "workdir": "/"}`)})
 	var p *client.Problem

@@ -13,6 +13,7 @@ import (
 
 // The Python client's own tests: a real HTTP server that hangs up, is busy, answers with a proxy's page.
 func TestPythonClient(t *testing.T) {
+	t.Parallel()
 	python, err := exec.LookPath("python3")
 	if err != nil {
 		t.Fatalf("the Python client cannot be tested: %v", err)
@@ -24,6 +25,7 @@ func TestPythonClient(t *testing.T) {
 
 // Every trainer's adapter, by its example, on a server whose sandboxes alone are none.
 func TestPythonAdapters(t *testing.T) {
+	t.Parallel()
 	inToyWorld(t, needPython(t), toyWorld(t), "../../clients/python/tests/test_adapters.py")
 }
 

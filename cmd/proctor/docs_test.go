@@ -30,6 +30,7 @@ func TestDocsCommands(t *testing.T) {
 }
 
 func TestDocsCommandsOfAServer(t *testing.T) {
+	t.Parallel()
 	root, err := filepath.Abs("../..")
 	if err != nil {
 		t.Fatal(err)

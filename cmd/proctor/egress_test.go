@@ -30,6 +30,7 @@ var releases = []indextest.Release{
 // had, what is refused looks like a machine that resolves nothing, the record holds all of it, and a
 // server that was killed carries on.
 func TestAllowlist(t *testing.T) {
+	t.Parallel()
 	index := indextest.New(t, releases...)
 	origin, err := url.Parse(index.Origin)
 	if err != nil {
@@ -86,6 +87,7 @@ func TestAllowlist(t *testing.T) {
 // A decoy for a fetch from the task's upstream looks as a host does that the allowlist does not have. And a
 // task that needs an index that the server does not have is refused.
 func TestAllowlistDecoys(t *testing.T) {
+	t.Parallel()
 	s := startServer(t, t.TempDir())
 	_, err := s.client.Create(t.Context(), rollouts.CreateRequest{Task: json.RawMessage(`{"id": "reach", "instruction": "work", "image": "` + baseImage + `", "workdir": "/work",
 		"network": {"agent": "allowlist", "package_index": {"before": "2023-05-01"}}}`)})

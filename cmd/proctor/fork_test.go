@@ -43,6 +43,7 @@ func snapshotImages(t *testing.T, ids ...string) []string {
 // Forks of a real sandbox: files, folder and environment are carried, processes are not; what the agent exported
 // steers nothing of the harness's; a fork outlives a crash and its parent, and images go with the last fork.
 func TestForkOfASandbox(t *testing.T) {
+	t.Parallel()
 	s := startServer(t, t.TempDir())
 	parent := s.create(monitor.Enforce)
 	do := func(made rollouts.Created, command, want string) {

@@ -52,6 +52,7 @@ func demoTask(t *testing.T) string {
 
 // A run with its own server is killed, goes on, and its record is replayed.
 func TestRunKillReplay(t *testing.T) {
+	t.Parallel()
 	needDocker(t)
 	m := modeltest.New(cheatThenSubmit)
 	t.Cleanup(m.Close)

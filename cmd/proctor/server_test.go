@@ -149,6 +149,7 @@ func (c *child) bash(made rollouts.Created, command, key string) (monitor.Observ
 // A call whose server is killed under it runs once, and a retry with its key gets its answer; so does
 // one of eight clients at once.
 func TestKeyOutlivesTheServer(t *testing.T) {
+	t.Parallel()
 	s := startServer(t, t.TempDir())
 	made := s.create(monitor.Enforce)
 	const command = "echo run >> /tmp/runs; sleep 2; wc -l < /tmp/runs; (exit 6)"
@@ -191,6 +192,7 @@ func TestKeyOutlivesTheServer(t *testing.T) {
 
 // State of the shell and of the record outlive a crash between calls.
 func TestShellOutlivesTheServer(t *testing.T) {
+	t.Parallel()
 	s := startServer(t, t.TempDir())
 	made := s.create(monitor.Enforce)
 	if _, err := s.bash(made, "cd /tmp && plain=kept", "a"); err != nil {

@@ -14,6 +14,7 @@ import (
 // A shell on a terminal is typed to over HTTP, before and after a crash of the server; a cheat typed in pieces is blocked
 // where it becomes one, and shown what a clean machine shows.
 func TestTerminalOverHTTP(t *testing.T) {
+	t.Parallel()
 	task, err := filepath.Abs("../../testdata/tasks/interval-merge")
 	if err != nil {
 		t.Fatal(err)

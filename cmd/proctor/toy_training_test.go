@@ -14,6 +14,7 @@ import (
 // A few steps of training through the endpoint: cheats are seen in both modes, they pay in shadow alone, the
 // same seeds give the same curve, and the advantages are those of proctor credit.
 func TestToyTraining(t *testing.T) {
+	t.Parallel()
 	url := toyWorld(t)
 	for _, algorithm := range []string{"grpo", "ppo"} {
 		dump := filepath.Join(t.TempDir(), "dump.json")
