@@ -32,8 +32,18 @@ func TestCheckEngineAndImage(t *testing.T) {
 	wantCheck(t, checkImage(ctx, up, "no-such:x"), false, "is not there", "make image")
 	wantCheck(t, checkEngine(ctx, &sandboxtest.Fake{}), false, "version", "seccomp")
 	down := &sandboxtest.Fake{Down: fmt.Errorf("%w: gone", sandbox.ErrUnavailable)}
-	wantCheck(t, checkEngine(ctx, down), false, "gone", "make docker")
+	for name, remedy := range map[string]string{"docker": "make docker", "oci": "runc"} {
+		wantCheck(t, checkEngine(ctx, named{down, name}), false, "gone", remedy)
+	}
 }
+
+// named is an engine under another name.
+type named struct {
+	sandbox.Engine
+	name string
+}
+
+func (n named) Name() string { return n.name }
 
 func TestCheckStore(t *testing.T) {
 	dir := t.TempDir()
