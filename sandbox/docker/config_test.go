@@ -81,7 +81,7 @@ func TestCommitGivesTheImageItsOwnStartBack(t *testing.T) {
 
 func TestPullable(t *testing.T) {
 	for ref, want := range map[string]bool{
-		"python:3.12": true, "ghcr.io/a/b@sha256:" + strings.Repeat("a", 64): true, "proctor/base:dev": false,
+		"python:3.12": true, "images.example.org/a/b@sha256:" + strings.Repeat("a", 64): true, "proctor/base:dev": false,
 		"sha256:" + strings.Repeat("a", 64): false, "": false, "Upper Case": false, strings.Repeat("a", 64): false,
 	} {
 		if pullable(ref) != want {
