@@ -46,8 +46,11 @@ func (e *Engine) made(k *kind, m *making, p product, took time.Duration) {
 	if p.err == nil {
 		k.demand.started(took)
 		e.adaptLocked(m, took, true)
+		kept := e.deliverLocked(k, p) // before anybody else takes the place in stock that its make had
 		e.mu.Unlock()
-		e.deliver(k, p)
+		if !kept {
+			e.discard(p.session, "surplus")
+		}
 		e.refill()
 		return
 	}
@@ -81,22 +84,29 @@ func (e *Engine) serveLocked(k *kind, p product) {
 	w.got <- p
 }
 
-// deliver hands a ready sandbox to the caller that has waited longest, or puts it into stock.
+// deliver hands a ready sandbox to the caller that has waited longest, or puts it into stock, or removes it.
 func (e *Engine) deliver(k *kind, p product) {
 	e.mu.Lock()
+	kept := e.deliverLocked(k, p)
+	e.mu.Unlock()
+	if !kept {
+		e.discard(p.session, "surplus")
+	}
+}
+
+// deliverLocked is deliver, and reports false where there is neither a caller nor room in stock.
+// Preconditions: mu is held.
+func (e *Engine) deliverLocked(k *kind, p product) bool {
+	defer e.tellLocked()
 	switch {
 	case len(k.waiting) > 0:
 		e.serveLocked(k, p)
-	case !e.closed && e.lackLocked(k) > 0:
+	case !e.closed && e.lackLocked(k) > 0 && e.sparesLocked()+e.stocking < e.opt.Max:
 		k.ready = append(k.ready, p.session)
 	default:
-		e.tellLocked()
-		e.mu.Unlock()
-		e.discard(p.session, "surplus")
-		return
+		return false
 	}
-	e.tellLocked()
-	e.mu.Unlock()
+	return true
 }
 
 // discard removes a sandbox that nobody gets.
