@@ -275,7 +275,10 @@ func (m *Manager) settleIn(ctx context.Context, p plan, d *document, sess sandbo
 	if err != nil {
 		return Created{}, asError(CodeInternal, "the rollout could not be encoded", err)
 	}
+	// It is found among the live before its row can be: whoever deletes what a listing shows ends this one.
+	m.house(p.id, r)
 	if err := m.opt.Store.InsertRollout(ctx, row); err != nil {
+		m.unhouse(p.id)
 		return Created{}, storeError("add the rollout", err)
 	}
 	born := map[string]any{"task_id": d.View.TaskID}
@@ -283,17 +286,30 @@ func (m *Manager) settleIn(ctx context.Context, p plan, d *document, sess sandbo
 	if p.fork != nil {
 		kind, born["from"], born["ordinal"] = "forked", d.View.Fork.RolloutID, d.View.Fork.Ordinal
 		if err := r.inherit(ctx, p.fork); err != nil {
+			m.unhouse(p.id)
 			r.watch.close()
 			r.cancel()
 			return Created{}, m.abandonRow(ctx, p.id, err)
 		}
 	}
-	m.mu.Lock()
-	m.live[p.id] = r
-	m.room--
-	m.mu.Unlock()
 	r.note(kind, born)
 	return created(d, token), nil
+}
+
+// house counts a creation's place among the live from now on.
+func (m *Manager) house(id string, r *rollout) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.live[id] = r
+	m.room--
+}
+
+// unhouse is the way back of house.
+func (m *Manager) unhouse(id string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.live, id)
+	m.room++
 }
 
 // discard removes a sandbox that did not become a rollout's.
