@@ -9,10 +9,10 @@
 #            run is tested by its own packages.
 #   plain    the other packages, and those of the first phase from which -short left something out.
 #   box      the box agent's package, which holds calls to time limits: alone.
-#   docker   what needs Docker, three at a time: the contract on each engine and the command line wait more
-#            than they compute.
+#   engines  the contract on each engine, which waits more than it computes: two at a time.
+#   docker   the rest of what needs Docker: two at a time.
 #
-# Nothing of the last two comes from the cache, which does not see the daemon that results depend on. go vet
+# Nothing of the last three comes from the cache, which does not see the daemon that results depend on. go vet
 # is left to lint.sh. The phases without the detector build as `make build` does, so that nothing is compiled
 # twice.
 set -uo pipefail
@@ -21,7 +21,8 @@ export PROCTOR_REQUIRE_DOCKER=1
 status=0
 
 alone="proctor/sandbox/box"
-patient="proctor/sandbox/docker proctor/sandbox/oci proctor/cmd/proctor proctor/tasks/grading proctor/tasks proctor/monitor/decoy"
+engines="proctor/sandbox/docker proctor/sandbox/oci"
+patient="proctor/cmd/proctor proctor/tasks/grading proctor/tasks proctor/monitor/decoy"
 format='{{.ImportPath}} {{.Dir}} {{join .Imports " "}} {{join .TestImports " "}} {{join .XTestImports " "}}'
 packages=$(go list -f "$format" ./...) || exit 1
 
@@ -30,7 +31,7 @@ shared() { awk '$1 != "proctor/cmd/proctor" && / (sync(\/atomic)?|net\/http)( |$
 others() {
 	local name folder
 	awk '{ print $1, $2 }' <<<"$packages" | while read -r name folder; do
-		[[ " $alone $patient " == *" $name "* ]] && continue
+		[[ " $alone $engines $patient " == *" $name "* ]] && continue
 		if ! shared | grep -qxF "$name" || grep -qsF 'testing.Short()' "$folder"/*_test.go; then echo "$name"; fi
 	done
 }
@@ -51,6 +52,8 @@ export CGO_ENABLED=0 GOFLAGS="-trimpath -buildvcs=false"
 phase plain -timeout 20m $(others)
 phase box -count=1 -timeout 10m $alone
 # shellcheck disable=SC2086
-phase docker -p 3 -count=1 -timeout 25m $patient
+phase engines -p 2 -count=1 -timeout 25m $engines
+# shellcheck disable=SC2086
+phase docker -p 2 -count=1 -timeout 25m $patient
 if [ "$status" = 0 ]; then echo "== test: all passed"; else echo "== test: FAILED"; fi
 exit "$status"

@@ -20,6 +20,9 @@ import (
 // or removed the container, or the daemon or the machine was restarted meanwhile. Nothing that a process
 // inside can do makes such evidence.
 
+// settleLimit is the longest single wait for the daemon to say what became of a container; twice that in all.
+const settleLimit = 800 * time.Millisecond
+
 // fate is nil while the container runs, else the *sandbox.DeadError that says why it does not.
 func (s *session) fate(ctx context.Context) error {
 	s.mu.Lock()
@@ -123,9 +126,18 @@ func eventTime(t time.Time) string { return fmt.Sprintf("%d.%09d", t.Unix(), t.N
 
 // severed ends a sandbox whose container runs but whose agent cannot be reached: only root inside can have
 // done that (it unlinked the socket, or starved the agent). What cannot be watched must not go on.
+//
+// The daemon learns of a death a moment later than we do: whose container is being killed or removed from outside
+// is not blamed for it.
 func (s *session) severed(ctx context.Context, cause error) error {
-	if err := s.fate(ctx); err != nil {
-		return err
+	for wait := 50 * time.Millisecond; ; wait *= 2 {
+		if err := s.fate(ctx); err != nil {
+			return err
+		}
+		if wait > settleLimit || ctx.Err() != nil {
+			break
+		}
+		time.Sleep(wait)
 	}
 	dead := s.died(sandbox.FailureModel, "its agent was cut off from inside: "+cause.Error())
 	ctx, cancel := detached(ctx, cleanupLimit)
