@@ -14,6 +14,7 @@ import (
 // The demo shows what the project is for: honest policies are left alone and rewarded; every cheat
 // pays in its twin and not under Proctor; a rollout that goes on honestly after a decoy is not lost.
 func TestDemo(t *testing.T) {
+	t.Parallel()
 	needDocker(t)
 	bin, err := binaries()
 	if err != nil {

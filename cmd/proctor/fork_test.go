@@ -98,6 +98,7 @@ func isProblem(err error, code string) bool {
 
 // Spares of a killed server are removed by the next one, and what was claimed of them goes on.
 func TestSparesAndACrash(t *testing.T) {
+	t.Parallel()
 	s := startServer(t, t.TempDir(), "--pool-max", "2")
 	first := s.create(monitor.Enforce)
 	time.Sleep(2100 * time.Millisecond) // the next is another burst
