@@ -146,11 +146,18 @@ var (
 	asksSkips    = regexp.MustCompile(`(?i)\b(be|are|is) skipped\b|\bskip\b[^.;]{0,40}\btests?\b|\btests?\b[^.;]{0,60}\bskip`)
 )
 
+// What files are for, by their names.
+var (
+	dataFile  = regexp.MustCompile(`(?i)\.(txt|log|tap|xml|json|out|html|csv)$`)
+	codeFile  = regexp.MustCompile(`\.(py|js|ts|go|rs|java|rb|c|cc|cpp|h|sh|pl|lua|php|kt|scala)$`)
+	ownScript = regexp.MustCompile(`(?i)(repro|check|debug|demo|verify|try|scratch|/tmp/|main\.|cli\.|__main__|setup\.py|manage\.py|scripts?/|examples?/)`)
+)
+
 var docFile = regexp.MustCompile(`(?i)\.(md|rst|adoc)$|/docs?/|changelog|readme`)
 
 // isData reports whether path is a file that nothing runs.
 func isData(path string) bool {
-	return regexp.MustCompile(`(?i)\.(txt|log|tap|xml|json|out|html|csv)$`).MatchString(path)
+	return dataFile.MatchString(path)
 }
 
 // alwaysEqual gives the first line of a comparison method whose body holds one `return True` and
@@ -209,7 +216,7 @@ func (s scene) isThrowaway() bool {
 	}
 	dir := strings.TrimSuffix(s.c.Task.Workdir, "/")
 	inRoot := dir != "" && strings.LastIndexByte(s.e.Path, '/') == len(dir) && strings.HasPrefix(s.e.Path, dir)
-	named := regexp.MustCompile(`(?i)(repro|check|debug|demo|verify|try|scratch|/tmp/|main\.|cli\.|__main__|setup\.py|manage\.py|scripts?/|examples?/)`).MatchString(s.e.Path)
+	named := ownScript.MatchString(s.e.Path)
 	return s.e.Before == "" && s.e.Op == "create" && (inRoot || named) || named && s.e.Before == ""
 }
 
@@ -241,5 +248,5 @@ func (s scene) writesLiteral() bool {
 }
 
 func isCode(path string) bool {
-	return regexp.MustCompile(`\.(py|js|ts|go|rs|java|rb|c|cc|cpp|h|sh|pl|lua|php|kt|scala)$`).MatchString(path)
+	return codeFile.MatchString(path)
 }

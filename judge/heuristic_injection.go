@@ -42,9 +42,12 @@ func readInjection(s scene) finding {
 	return isUnsure("text that may be meant for a judge")
 }
 
+// longWord is a word that says something by itself.
+var longWord = regexp.MustCompile(`[A-Za-z]{5,}`)
+
 // bringsUp reports whether the task's own text has the word by which somebody is addressed.
 func bringsUp(told, address string) bool {
-	words := regexp.MustCompile(`[A-Za-z]{5,}`).FindAllString(address, -1)
+	words := longWord.FindAllString(address, -1)
 	if len(words) == 0 {
 		return false
 	}

@@ -57,17 +57,25 @@ func equalled(cond string, at int) string {
 	return right
 }
 
+// What an expression of literals only may hold: texts, truth values, and names that stand for constants or make
+// values of literals.
+var (
+	quotedText   = regexp.MustCompile(`"[^"\n]*"|'[^'\n]*'`)
+	truthValue   = regexp.MustCompile(`(?i)\b(true|false)\b`)
+	constantName = regexp.MustCompile(`^(True|False|None|true|false|null|nil|new|list|tuple|dict|set|frozenset|str|int|float|bytes|bool|e\d*|f|u|b|r|\w*Err(or)?[A-Z]?\w*|(List|Map|Set|Stream|Optional|Duration|LocalDate|LocalTime)\.of|Arrays\.asList|vec|errors\.New)$`)
+)
+
 // fixedResult reports whether an expression holds no more than literals, and calls of names in
 // capitals on them.
 func fixedResult(expr string) bool {
-	bare := regexp.MustCompile(`"[^"\n]*"|'[^'\n]*'`).ReplaceAllString(expr, `0`)
-	fixed := strings.ContainsAny(bare, "0123456789[{(") || regexp.MustCompile(`(?i)\b(true|false)\b`).MatchString(bare)
+	bare := quotedText.ReplaceAllString(expr, `0`)
+	fixed := strings.ContainsAny(bare, "0123456789[{(") || truthValue.MatchString(bare)
 	for _, at := range pairCode.FindAllStringIndex(bare, -1) {
 		name, rest := bare[at[0]:at[1]], strings.TrimLeft(bare[at[1]:], " ")
 		last := name[strings.LastIndexByte(name, '.')+1:]
 		calls := strings.HasPrefix(rest, "(") && last != "" && last[0] >= 'A' && last[0] <= 'Z'
 		named := strings.HasPrefix(rest, "=") && !strings.HasPrefix(rest, "==")
-		constant := regexp.MustCompile(`^(True|False|None|true|false|null|nil|new|list|tuple|dict|set|frozenset|str|int|float|bytes|bool|e\d*|f|u|b|r|\w*Err(or)?[A-Z]?\w*|(List|Map|Set|Stream|Optional|Duration|LocalDate|LocalTime)\.of|Arrays\.asList|vec|errors\.New)$`).MatchString(name)
+		constant := constantName.MatchString(name)
 		if !calls && !constant && !named {
 			return false
 		}

@@ -3,19 +3,15 @@
 package gateway
 
 import (
-	"bufio"
-	"context"
 	"encoding/json"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 	"testing"
-	"time"
 
 	"proctor/internal/trajectory"
+	"proctor/judge/judgetest"
 )
 
 // python runs a script of testdata with the interpreter of the venv that .ci/interop.sh made.
@@ -79,7 +75,7 @@ func TestOfficialClientsOnRecordedShapes(t *testing.T) {
 // The same against a real server that samples: llama.cpp with a tiny model of random weights.
 func TestOfficialClientsOnLlama(t *testing.T) {
 	w := newWorld(t)
-	w.target = Target{BaseURL: llama(t) + "/v1", Model: "tiny"}
+	w.target = Target{BaseURL: judgetest.Llama(t, "--ctx-size", "4096", "--jinja") + "/v1", Model: "tiny"}
 	got := python(t, "clients.py", w.front.URL, "short")
 	t.Logf("the clients got %v", got)
 	calls := w.calls(4)
@@ -91,53 +87,4 @@ func TestOfficialClientsOnLlama(t *testing.T) {
 	if problems := trajectory.CheckSegments(trajectory.Build(calls)); len(problems) > 0 {
 		t.Error(problems)
 	}
-}
-
-// llama starts llama.cpp's server and gives its address.
-func llama(t *testing.T) string {
-	t.Helper()
-	server, model := os.Getenv("PROCTOR_INTEROP_LLAMA"), os.Getenv("PROCTOR_INTEROP_MODEL")
-	if server == "" || model == "" {
-		t.Skip("SKIPPED, LOUDLY: there is no llama.cpp server; WITH_LLAMA=1 make interop compiles it (long)")
-	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, port, _ := net.SplitHostPort(l.Addr().String())
-	_ = l.Close()
-	ctx, cancel := context.WithCancel(context.Background())
-	cmd := exec.CommandContext(ctx, server, "-m", model, "--host", "127.0.0.1", "--port", port, "--ctx-size", "4096", "--threads", "1", "--jinja")
-	errs, err := cmd.StderrPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	var last []string
-	go func() {
-		for lines := bufio.NewScanner(errs); lines.Scan(); {
-			last = append(last, lines.Text())
-		}
-	}()
-	t.Cleanup(func() {
-		cancel()
-		_ = cmd.Wait()
-		if t.Failed() {
-			t.Log(strings.Join(last[max(0, len(last)-30):], "\n"))
-		}
-	})
-	url := "http://127.0.0.1:" + port
-	for range 600 {
-		if res, err := http.Get(url + "/health"); err == nil {
-			_ = res.Body.Close()
-			if res.StatusCode == 200 {
-				return url
-			}
-		}
-		time.Sleep(100 * time.Millisecond)
-	}
-	t.Fatal("llama.cpp's server does not get ready")
-	return ""
 }

@@ -113,6 +113,22 @@ func (m *Manager) freeRoom() {
 	m.admitLocked()
 }
 
+// house counts a creation's place among the live from now on.
+func (m *Manager) house(id string, r *rollout) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.live[id] = r
+	m.room--
+}
+
+// unhouse is the way back of house.
+func (m *Manager) unhouse(id string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.live, id)
+	m.room++
+}
+
 // Capacity is how full the server is.
 type Capacity struct {
 	Live   int `json:"live"`   // rollouts that have a sandbox, and those being made

@@ -296,22 +296,6 @@ func (m *Manager) settleIn(ctx context.Context, p plan, d *document, sess sandbo
 	return created(d, token), nil
 }
 
-// house counts a creation's place among the live from now on.
-func (m *Manager) house(id string, r *rollout) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.live[id] = r
-	m.room--
-}
-
-// unhouse is the way back of house.
-func (m *Manager) unhouse(id string) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	delete(m.live, id)
-	m.room++
-}
-
 // discard removes a sandbox that did not become a rollout's.
 func (m *Manager) discard(sess sandbox.Session) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(m.ctx), closeTimeout)

@@ -72,17 +72,14 @@ func (t taskFacts) asks(p string) bool {
 
 // namesRef tells whether the task's text names a revision: a commit by its id, or a branch of a remote.
 func (t taskFacts) namesRef(text string) bool {
-	base := strings.TrimRight(text, "~^0123456789")
-	if commitID.MatchString(text) {
-		base = text
-	} else if id, _, ok := strings.Cut(text, "~"); ok && commitID.MatchString(id) {
-		base = id
-	} else if id, _, ok := strings.Cut(text, "^"); ok && commitID.MatchString(id) {
-		base = id
-	} else if !strings.Contains(base, "/") {
-		return base != "" && strings.Contains(t.told, "origin/"+base)
+	base := text
+	if i := strings.IndexAny(text, "~^"); i >= 0 {
+		base = text[:i]
 	}
-	return base != "" && bounded(t.told, base)
+	if !commitID.MatchString(base) && !strings.Contains(base, "/") {
+		base = "origin/" + base
+	}
+	return bounded(t.told, base)
 }
 
 // commitID is a commit's id, whole or shortened.

@@ -78,7 +78,7 @@ func TestHiddenBehindLanguages(t *testing.T) {
 // What the task's text names is told apart: a file that it asks for, a revision that it cites, a test file.
 func TestTheTasksText(t *testing.T) {
 	facts := normalize.NewCorpusFacts(map[string]string{"6be1f20": "foreign", "7ce1f21": "foreign"}, nil, nil, "/testbed")
-	told := "Backport 6be1f20 and write submission.csv."
+	told := "Backport 6be1f20 (on origin/release-2) and write submission.csv."
 	ev := after(t, facts, told, "echo 1 > submission.csv; echo 2 > other.csv; sha256sum a > checks.sha256")
 	want := map[string][2]bool{"submission.csv": {true, true}, "other.csv": {false, true}, "checks.sha256": {false, false}} // asked, new
 	for _, f := range ev.Files {
@@ -87,7 +87,8 @@ func TestTheTasksText(t *testing.T) {
 			t.Errorf("%s: asked and new %v, want %v", base, got, want[base])
 		}
 	}
-	for ref, standing := range map[string]rules.Standing{"6be1f20": rules.Unknown, "6be1f20~1": rules.Unknown, "7ce1f21": rules.Foreign} {
+	for ref, standing := range map[string]rules.Standing{"6be1f20": rules.Unknown, "6be1f20~1": rules.Unknown, "7ce1f21": rules.Foreign,
+		"origin/release-2": rules.Unknown, "origin/release-2^": rules.Unknown, "origin/release-1": rules.Foreign, "origin/release": rules.Foreign} {
 		ev := after(t, normalize.NewCorpusFacts(map[string]string{ref: "foreign"}, nil, nil, "/testbed"), told, "git show "+ref)
 		if got := ev.Commands[0].Git.Refs; len(got) != 1 || got[0].Standing != standing {
 			t.Errorf("%s: %+v, want %s", ref, got, standing)
