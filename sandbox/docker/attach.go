@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"slices"
 	"time"
 
@@ -13,7 +12,6 @@ import (
 	"github.com/docker/docker/api/types/filters"
 
 	"proctor/sandbox"
-	"proctor/sandbox/box"
 	"proctor/sandbox/confine"
 )
 
@@ -31,26 +29,11 @@ func (e *Engine) Attach(ctx context.Context, id string) (sandbox.Session, error)
 	if !found.State.Running {
 		return s, nil
 	}
-	ready, cancel := context.WithTimeout(ctx, readyLimit)
-	defer cancel()
-	if err := s.connect(ready, found.State.Pid, box.Init{}); err != nil {
-		if ctx.Err() != nil {
-			return nil, ctx.Err()
-		}
-		if blocked(err) {
-			return nil, s.severed(ctx, err)
-		}
-		return nil, s.notReady(ctx, err)
+	if err := s.Resume(ctx, readyLimit); err != nil {
+		return nil, err
 	}
 	e.watchDisk(s, found)
 	return s, nil
-}
-
-// blocked reports whether something else lies where the agent listens, which the host never puts there. An agent of
-// another version, or one that is slow, is not that.
-func blocked(err error) bool {
-	var op *net.OpError
-	return errors.Is(err, box.ErrImpostor) || errors.As(err, &op) && op.Op == "dial"
 }
 
 // inspectOurs looks at a sandbox of this owner; ErrGone where there is none.

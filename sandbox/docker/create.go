@@ -12,6 +12,7 @@ import (
 	"github.com/docker/docker/api/types/container"
 
 	"proctor/sandbox"
+	"proctor/sandbox/box/link"
 	"proctor/sandbox/confine"
 )
 
@@ -85,11 +86,11 @@ func (b *building) run(ctx context.Context, spec sandbox.Spec, image sandbox.Ima
 	s := e.newSession(id, b.folder)
 	ready, cancel := context.WithTimeout(ctx, readyLimit)
 	defer cancel()
-	if err := s.connect(ready, state.State.Pid, boxInit(spec, image)); err != nil {
+	if err := s.Connect(ready, state.State.Pid, link.Init(spec, image)); err != nil {
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
-		return nil, s.notReady(ctx, err)
+		return nil, s.NotReady(ctx, err)
 	}
 	e.watchDisk(s, state)
 	return s, nil

@@ -4,14 +4,18 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"strings"
 	"time"
 
 	"github.com/containerd/errdefs"
 	"github.com/docker/docker/api/types/container"
 	"github.com/docker/docker/api/types/events"
 	"github.com/docker/docker/api/types/filters"
+	"golang.org/x/sys/unix"
 
 	"proctor/sandbox"
+	"proctor/sandbox/box/link"
 )
 
 // By whose doing a sandbox died decides whether its rollout counts: an agent that could kill its own box
@@ -20,43 +24,90 @@ import (
 // or removed the container, or the daemon or the machine was restarted meanwhile. Nothing that a process
 // inside can do makes such evidence.
 
-// settleLimit is the longest single wait for the daemon to say what became of a container; twice that in all.
-const settleLimit = 800 * time.Millisecond
+// settleLimit is how long the daemon may take to learn of a death that we see first.
+const settleLimit = 1600 * time.Millisecond
 
-// fate is nil while the container runs, else the *sandbox.DeadError that says why it does not.
-func (s *session) fate(ctx context.Context) error {
-	s.mu.Lock()
-	dead := s.dead
-	s.mu.Unlock()
-	if dead != nil {
-		return dead
-	}
-	found, err := s.engine.cli.ContainerInspect(ctx, s.id)
+// machine is a container as the daemon sees it.
+type machine struct {
+	engine *Engine
+	id     string
+}
+
+var _ link.Machine = machine{}
+
+// Fate is nil while the container runs, else the *sandbox.DeadError that says why it does not.
+func (m machine) Fate(ctx context.Context) error {
+	found, err := m.engine.cli.ContainerInspect(ctx, m.id)
 	switch {
 	case errdefs.IsNotFound(err):
-		return s.died(sandbox.FailureInfra, "its container was removed from outside")
+		return m.died(sandbox.FailureInfra, "its container was removed from outside")
 	case err != nil:
-		return s.engine.wrap("look at container "+s.id, err)
+		return m.engine.wrap("look at container "+m.id, err)
 	case found.State.Running && !found.State.Paused:
 		return nil
 	case found.State.Paused:
-		return fmt.Errorf("%w: docker: container %s is paused; unpause it", sandbox.ErrUnavailable, s.id)
+		return fmt.Errorf("%w: docker: container %s is paused; unpause it", sandbox.ErrUnavailable, m.id)
 	}
-	class, reason := s.engine.blame(ctx, found)
-	return s.died(class, reason)
+	class, reason := m.engine.blame(ctx, found)
+	return m.died(class, reason)
 }
 
-// died settles the sandbox's fate. The first word stands.
-func (s *session) died(class, reason string) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.dead == nil {
-		s.dead = &sandbox.DeadError{Class: class, Reason: reason}
-		_ = s.hangUpLocked() // nobody is at the other end
-		go s.endRelay()
-		s.engine.disks.Forget(s.id)
+// died ends what is kept for a container that runs.
+func (m machine) died(class, reason string) error {
+	m.engine.disks.Forget(m.id)
+	return &sandbox.DeadError{Class: class, Reason: reason}
+}
+
+// PID gives the container's first process by its pid on this host.
+func (m machine) PID(ctx context.Context) (int, error) {
+	found, err := m.engine.inspectOurs(ctx, m.id)
+	if err != nil {
+		return 0, err
 	}
-	return s.dead
+	return found.State.Pid, nil
+}
+
+// Kill ends the container by the host's hand and not by the daemon's, which would write that into its log as a deed
+// of the host's: a server that dies now must still find that the agent did it. The daemon's is for a first process
+// that is not one of this kernel's.
+func (m machine) Kill(ctx context.Context, _ *sandbox.DeadError) error {
+	m.engine.disks.Forget(m.id)
+	found, err := m.engine.inspectOurs(ctx, m.id)
+	if errors.Is(err, sandbox.ErrGone) || err == nil && !found.State.Running {
+		return nil
+	}
+	if err == nil && inContainer(found.State.Pid, m.id) && unix.Kill(found.State.Pid, unix.SIGKILL) == nil {
+		return m.stopped(ctx)
+	}
+	err = m.engine.cli.ContainerKill(ctx, m.id, "KILL")
+	if err == nil || errdefs.IsNotFound(err) || errdefs.IsConflict(err) {
+		return nil
+	}
+	return m.engine.wrap("kill container "+m.id, err)
+}
+
+// stopped waits until the daemon knows of a container's end.
+func (m machine) stopped(ctx context.Context) error {
+	for wait := 5 * time.Millisecond; ; wait = min(2*wait, 200*time.Millisecond) {
+		found, err := m.engine.inspectOurs(ctx, m.id)
+		if errors.Is(err, sandbox.ErrGone) || err == nil && !found.State.Running {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return m.engine.wrap("wait for the end of container "+m.id, ctx.Err())
+		case <-time.After(wait):
+		}
+	}
+}
+
+// inContainer reports whether a process of this host is in a container's control groups.
+func inContainer(pid int, id string) bool {
+	groups, err := os.ReadFile(fmt.Sprintf("/proc/%d/cgroup", pid))
+	return err == nil && strings.Contains(string(groups), id)
 }
 
 // blame says by whose doing a container stopped.
@@ -123,45 +174,3 @@ func (e *Engine) loggedDeed(ctx context.Context, c container.InspectResponse) st
 
 // eventTime writes a time as the events endpoint reads it: seconds, with a fraction.
 func eventTime(t time.Time) string { return fmt.Sprintf("%d.%09d", t.Unix(), t.Nanosecond()) }
-
-// severed ends a sandbox whose container runs but whose agent cannot be reached: only root inside can have
-// done that (it unlinked the socket, or starved the agent). What cannot be watched must not go on.
-//
-// The daemon learns of a death a moment later than we do: whose container is being killed or removed from outside
-// is not blamed for it.
-func (s *session) severed(ctx context.Context, cause error) error {
-	for wait := 50 * time.Millisecond; ; wait *= 2 {
-		if err := s.fate(ctx); err != nil {
-			return err
-		}
-		if wait > settleLimit || ctx.Err() != nil {
-			break
-		}
-		time.Sleep(wait)
-	}
-	dead := s.died(sandbox.FailureModel, "its agent was cut off from inside: "+cause.Error())
-	ctx, cancel := detached(ctx, cleanupLimit)
-	defer cancel()
-	if err := s.engine.cli.ContainerKill(ctx, s.id, "KILL"); err != nil && !errdefs.IsNotFound(err) && !errdefs.IsConflict(err) {
-		return errors.Join(dead, s.engine.wrap("kill container "+s.id, err))
-	}
-	return dead
-}
-
-// notReady says why a new or attached sandbox's agent did not answer.
-func (s *session) notReady(ctx context.Context, cause error) error {
-	for _, known := range []error{sandbox.ErrNoShell, sandbox.ErrStart} {
-		if errors.Is(cause, known) {
-			return cause
-		}
-	}
-	look, cancel := detached(ctx, 10*time.Second)
-	defer cancel()
-	for wait := 50 * time.Millisecond; wait < 2*time.Second; wait *= 2 { // the daemon learns of a death a moment later than we do
-		if err := s.fate(look); err != nil {
-			return fmt.Errorf("docker: the box agent of %s did not come up: %w (%v)", s.id, err, cause)
-		}
-		time.Sleep(wait)
-	}
-	return fmt.Errorf("%w: docker: the box agent of %s does not answer: %v", sandbox.ErrUnavailable, s.id, cause)
-}

@@ -2,16 +2,11 @@ package docker
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"math"
 
-	"github.com/containerd/errdefs"
 	"github.com/docker/docker/api/types/container"
 	"github.com/docker/docker/api/types/mount"
-	"golang.org/x/sys/unix"
 
-	"proctor/sandbox"
+	"proctor/sandbox/confine"
 	"proctor/sandbox/diskwatch"
 )
 
@@ -26,7 +21,7 @@ func (e *Engine) watchDisk(s *session, found container.InspectResponse) {
 	}
 	pid := found.State.Pid
 	e.disks.Watch(diskwatch.Target{ID: s.id, Dirs: dirs, Limit: limit, Init: func() int { return pid },
-		Over: func(used int64) { s.overfull(pid, used, limit) }})
+		Over: func(used int64) { s.overfull(used, limit) }})
 }
 
 // fileLimit gives the bytes that a container's files may have, 0 where it has no such limit.
@@ -56,25 +51,8 @@ func writable(c container.InspectResponse) []string {
 	return dirs
 }
 
-// overfull ends a sandbox that wrote more than it may. It is killed by the host's hand and not by the daemon's,
-// which would write that into its log as a deed of the host's: a server that dies now must still find that the
-// agent did it.
-func (s *session) overfull(pid int, used, limit int64) {
-	what := fmt.Sprintf("it wrote %d MiB", used>>20)
-	if used == math.MaxInt64 {
-		what = "it made a tree of files that cannot be measured"
-	}
-	dead := s.died(sandbox.FailureModel, fmt.Sprintf("out of disk: %s, and its limit is %d MiB", what, limit>>20))
-	ctx, cancel := detached(context.Background(), cleanupLimit)
-	defer cancel()
-	found, err := s.engine.inspectOurs(ctx, s.id)
-	if err != nil || !found.State.Running {
-		return
-	}
-	if found.State.Pid == pid && unix.Kill(pid, unix.SIGKILL) == nil {
-		return
-	}
-	if err := s.engine.cli.ContainerKill(ctx, s.id, "KILL"); err != nil && !errdefs.IsNotFound(err) && !errdefs.IsConflict(err) {
-		s.engine.log.Error("kill a sandbox", "sandbox", s.id, "err", errors.Join(dead, err))
-	}
+// overfull ends a sandbox that wrote more than it may.
+func (s *session) overfull(used, limit int64) {
+	err := s.Condemn(context.Background(), confine.OutOfDisk(used, limit))
+	s.engine.log.Info("a sandbox over its disk is ended", "sandbox", s.id, "error", err)
 }

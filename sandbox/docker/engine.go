@@ -15,6 +15,7 @@ import (
 	"github.com/docker/docker/client"
 
 	"proctor/sandbox"
+	"proctor/sandbox/box/link"
 	"proctor/sandbox/confine"
 	"proctor/sandbox/diskwatch"
 )
@@ -48,7 +49,7 @@ type Engine struct {
 	cli    *client.Client
 	log    *slog.Logger
 	root   *confine.RunRoot
-	dial   dialFunc
+	dial   link.Dial // nil for the agent's own protocol
 	starts *confine.StartGate
 	cpus   *confine.CPUPicker
 	disks  *diskwatch.Watcher
@@ -89,7 +90,6 @@ func New(opts Options) (*Engine, error) {
 		cli:    cli,
 		log:    opts.Log.With("engine", "docker"),
 		root:   confine.NewRunRoot(opts.RunRoot, opts.Owner),
-		dial:   dialBox,
 		starts: confine.NewStartGate(opts.MaxStarts),
 		cpus:   confine.NewCPUPicker(),
 		disks:  diskwatch.New(opts.Log),

@@ -19,7 +19,7 @@ func (s *session) InitPID(ctx context.Context) (int, error) {
 		return 0, err
 	}
 	if !found.State.Running {
-		return 0, s.fate(ctx)
+		return 0, s.Fate(ctx)
 	}
 	return found.State.Pid, nil
 }

@@ -7,11 +7,12 @@ import (
 
 	"proctor/sandbox"
 	"proctor/sandbox/box"
+	"proctor/sandbox/box/link"
 )
 
 // fakeConn is a connection with function fields; nil ones give nothing.
 type fakeConn struct {
-	boxConn
+	link.Conn
 	do     func(sandbox.Call) (sandbox.Result, error)
 	exec   func(sandbox.Exec) (sandbox.ExecResult, error)
 	closed bool
@@ -35,9 +36,13 @@ func afterBreak(t *testing.T, first, second *fakeConn) *session {
 	if err := s.Detach(); err != nil {
 		t.Fatal(err)
 	}
-	engine.dial = func(context.Context, string, int, box.Init) (boxConn, error) { return second, nil }
-	s.conn = first
-	return s
+	conns := []*fakeConn{first, second}
+	engine.dial = func(context.Context, string, int, box.Init) (link.Conn, error) {
+		conn := conns[0]
+		conns = conns[1:]
+		return conn, nil
+	}
+	return engine.newSession(s.id, s.folder)
 }
 
 func TestABrokenConnectionIsMadeAnew(t *testing.T) {
@@ -62,14 +67,5 @@ func TestAnExecWithoutAnIDIsNotRunTwice(t *testing.T) {
 	s := afterBreak(t, &fakeConn{exec: broken}, &fakeConn{exec: broken})
 	if _, err := s.Exec(context.Background(), sandbox.Exec{Argv: []string{"x"}}); !errors.Is(err, sandbox.ErrUnavailable) || ran != 1 {
 		t.Errorf("%v, ran %d times", err, ran)
-	}
-}
-
-func TestToolErrorsAreNoBreaks(t *testing.T) {
-	refused := errors.New("refused")
-	conn := &fakeConn{do: func(sandbox.Call) (sandbox.Result, error) { return sandbox.Result{}, refused }}
-	s := &session{conn: conn}
-	if _, err := s.Do(context.Background(), sandbox.Call{}); !errors.Is(err, refused) || conn.closed {
-		t.Errorf("%v, closed %v", err, conn.closed)
 	}
 }

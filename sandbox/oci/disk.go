@@ -2,11 +2,9 @@ package oci
 
 import (
 	"context"
-	"fmt"
-	"math"
 	"path/filepath"
 
-	"proctor/sandbox"
+	"proctor/sandbox/confine"
 	"proctor/sandbox/diskwatch"
 )
 
@@ -18,14 +16,9 @@ func (e *Engine) watchDisk(s state) {
 
 // overfull ends a sandbox that wrote more than it may.
 func (e *Engine) overfull(s state, used int64) {
-	what := fmt.Sprintf("it wrote %d MiB", used>>20)
-	if used == math.MaxInt64 {
-		what = "it made a tree of files that cannot be measured"
-	}
-	dead := &sandbox.DeadError{Class: sandbox.FailureModel, Reason: fmt.Sprintf("out of disk: %s, and its limit is %d MiB", what, s.Disk>>20)}
 	ctx, cancel := detached(context.Background(), cleanupLimit)
 	defer cancel()
-	if err := (machine{e, s.ID}).Kill(ctx, dead); err != nil {
+	if err := (machine{e, s.ID}).Kill(ctx, confine.OutOfDisk(used, s.Disk)); err != nil {
 		e.log.Error("kill a sandbox", "sandbox", s.ID, "err", err)
 	}
 }

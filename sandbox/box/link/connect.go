@@ -28,7 +28,7 @@ func dialBox(ctx context.Context, socket string, pid int, init box.Init) (Conn, 
 // notYet reports whether dialling again may help: the agent has not opened its socket yet, or somebody inside
 // took its place, which the agent notices and mends.
 func notYet(err error) bool {
-	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, box.ErrImpostor)
+	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ECONNREFUSED) || blocked(err)
 }
 
 // broken reports whether err means that the connection is of no more use: package box tells so by a
@@ -136,10 +136,24 @@ const killLimit = 60 * time.Second
 // severed ends a sandbox that runs but whose agent cannot be reached: only root inside can have done that (it
 // unlinked the socket, or starved the agent). What cannot be watched must not go on.
 func (l *Link) severed(ctx context.Context, cause error) error {
-	if err := l.Fate(ctx); err != nil {
+	if err := l.settled(ctx); err != nil {
 		return err
 	}
 	return l.Condemn(ctx, &sandbox.DeadError{Class: sandbox.FailureModel, Reason: "its agent was cut off from inside: " + cause.Error()})
+}
+
+// settled is Fate once the machine has had its time to learn of a death.
+func (l *Link) settled(ctx context.Context) error {
+	began := time.Now()
+	for wait := 50 * time.Millisecond; ; wait *= 2 {
+		if err := l.Fate(ctx); err != nil {
+			return err
+		}
+		if time.Since(began) >= l.settle || ctx.Err() != nil {
+			return nil
+		}
+		time.Sleep(min(wait, l.settle-time.Since(began)))
+	}
 }
 
 // NotReady says why a new or attached sandbox's agent did not answer.
@@ -151,7 +165,7 @@ func (l *Link) NotReady(ctx context.Context, cause error) error {
 	}
 	look, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 	defer cancel()
-	if err := l.Fate(look); err != nil {
+	if err := l.settled(look); err != nil {
 		return fmt.Errorf("%s: the box agent of %s did not come up: %w (%v)", l.engine, l.id, err, cause)
 	}
 	return fmt.Errorf("%w: %s: the box agent of %s does not answer: %v", sandbox.ErrUnavailable, l.engine, l.id, cause)

@@ -43,6 +43,7 @@ type Link struct {
 	socket  string
 	machine Machine
 	dial    Dial
+	settle  time.Duration
 
 	mu     sync.Mutex
 	conn   Conn  // nil while none is up
@@ -59,6 +60,9 @@ type Options struct {
 	Socket  string // of the agent, on the host
 	Machine Machine
 	Dial    Dial // nil for the agent's own protocol over the socket
+	// Settle is how long the machine may take to learn of a death: whoever cannot reach the agent waits so long
+	// for its word. 0 for one that knows at once.
+	Settle time.Duration
 }
 
 // New gives a link that has no connection yet.
@@ -66,7 +70,7 @@ func New(o Options) *Link {
 	if o.Dial == nil {
 		o.Dial = dialBox
 	}
-	return &Link{engine: o.Engine, id: o.ID, socket: o.Socket, machine: o.Machine, dial: o.Dial}
+	return &Link{engine: o.Engine, id: o.ID, socket: o.Socket, machine: o.Machine, dial: o.Dial, settle: o.Settle}
 }
 
 // redialLimit is how long a broken connection may take to come back while the sandbox runs: the agent looks
