@@ -115,7 +115,8 @@ func (t *tagger) lastPID() int {
 		return 0
 	}
 	var buf [128]byte
-	n, _ := t.last.ReadAt(buf[:], 0)
+	n, _ := unix.Pread(int(t.last.Fd()), buf[:], 0) // at once: ReadAt would ask for the end of the file too
+	n = max(n, 0)
 	text := strings.TrimSpace(string(buf[:n]))
 	pid, _ := strconv.Atoi(text[strings.LastIndexByte(text, ' ')+1:])
 	return pid

@@ -23,15 +23,20 @@ type identity struct {
 
 // credential is nil for ourselves, which spares the child three system calls, unless the engine gave us a group of
 // our own: by it we see all of a /proc that hides us from commands.
-func (i identity) credential() *syscall.Credential {
+func (i identity) credential(ownGroup bool) *syscall.Credential {
 	if i.uid == 0 && i.gid == 0 {
-		own, _ := syscall.Getgroups() // none where it cannot be told
-		if !slices.ContainsFunc(own, func(gid int) bool { return gid != 0 }) {
-			return nil
+		if ownGroup {
+			return &syscall.Credential{}
 		}
-		return &syscall.Credential{}
+		return nil
 	}
 	return &syscall.Credential{Uid: i.uid, Gid: i.gid, Groups: i.groups}
+}
+
+// hasOwnGroup reports whether this process has a supplementary group but 0.
+func hasOwnGroup() bool {
+	own, _ := syscall.Getgroups() // none where it cannot be told
+	return slices.ContainsFunc(own, func(gid int) bool { return gid != 0 })
 }
 
 const (

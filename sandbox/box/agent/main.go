@@ -47,6 +47,7 @@ func harden() {
 	_ = unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0) // closes /proc/1/{mem,environ,maps,fd} and ptrace
 	_ = unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 	signal.Notify(make(chan os.Signal, 1))                     // all of them; caught rather than ignored, which children would inherit
+	signal.Reset(syscall.SIGCHLD)                              // does nothing anyway, and would wake a thread at each child's end
 	_ = unix.CloseRange(3, ^uint(0), unix.CLOSE_RANGE_CLOEXEC) // what our parent left open is not for commands
 	syscall.Umask(0o022)
 	debug.SetGCPercent(50)

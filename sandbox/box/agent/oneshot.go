@@ -33,28 +33,25 @@ func (o *oneshots) run(x sandbox.Exec) (sandbox.ExecResult, error) {
 	}
 	out, errs := &bounded{limit: streamLimit(x.Limit)}, &bounded{limit: streamLimit(x.Limit)}
 	kills := o.oom.count()
-	ch, outPump, errPump, err := o.start(c, x.Stdin, out, errs)
+	ch, pipes, err := o.start(c, x.Stdin, out, errs)
 	if err != nil {
 		return sandbox.ExecResult{}, err
 	}
 	defer o.procs.end(ch.group)
+	defer func() { go pipes.release() }() // once the reply is on its way
 	timeout := x.Timeout
 	if timeout <= 0 {
 		timeout = sandbox.DefaultTimeout
 	}
-	timer := time.NewTimer(timeout)
-	defer timer.Stop()
 	var res sandbox.ExecResult
-	select {
-	case e := <-ch.done:
+	if e, ok := pipes.wait(ch.done, timeout); ok {
 		res.Exit = &e.code
 		res.OOM = e.signaled && kills >= 0 && o.oom.count() > kills
-	case <-timer.C:
+	} else {
 		res.TimedOut = true
 		o.procs.killTree(ch.group, false)
 	}
-	outPump.swap(nil)
-	errPump.swap(nil)
+	pipes.drain()
 	res.Stdout, res.Stderr = out.b, errs.b
 	res.Truncated = out.cut || errs.cut
 	res.Duration = time.Since(started)
@@ -86,52 +83,50 @@ func (o *oneshots) command(x sandbox.Exec) (command, error) {
 }
 
 // start runs c with its three streams.
-func (o *oneshots) start(c command, stdin []byte, out, errs *bounded) (child, *pump, *pump, error) {
-	fail := func(err error) (child, *pump, *pump, error) { return child{}, nil, nil, err }
+func (o *oneshots) start(c command, stdin []byte, out, errs *bounded) (_ child, pipes *outputs, err error) {
+	pipes = &outputs{}
+	defer func() {
+		if err != nil {
+			pipes.release()
+		}
+	}()
 	in, feed, err := stdinFor(stdin)
 	if err != nil {
-		return fail(fmt.Errorf("%w: %w", sandbox.ErrStart, err))
+		return child{}, nil, fmt.Errorf("%w: %w", sandbox.ErrStart, err)
 	}
-	defer in.Close()
-	outPump, outW, err := o.pipes.open(out)
-	if err != nil {
-		return fail(fmt.Errorf("%w: %w", sandbox.ErrStart, err))
+	defer syscall.Close(in)
+	var ch child
+	if err = pipes.open(o.pipes, out, errs); err != nil {
+		err = fmt.Errorf("%w: %w", sandbox.ErrStart, err)
+	} else {
+		c.files = []uintptr{uintptr(in), uintptr(pipes[0].w), uintptr(pipes[1].w)}
+		ch, err = o.procs.run(c)
 	}
-	defer outW.Close()
-	errPump, errW, err := o.pipes.open(errs)
-	if err != nil {
-		return fail(fmt.Errorf("%w: %w", sandbox.ErrStart, err))
-	}
-	defer errW.Close()
-	c.files = []uintptr{in.Fd(), outW.Fd(), errW.Fd()}
-	ch, err := o.procs.run(c)
-	if err != nil {
-		if feed != nil {
-			feed.Close()
-		}
-		return fail(err)
-	}
-	if feed != nil {
+	switch {
+	case feed == nil:
+	case err != nil:
+		feed.Close()
+	default:
 		go func() {
 			_, _ = feed.Write(stdin) // until it is read, or nobody can any more
 			feed.Close()
 		}()
 	}
-	return ch, outPump, errPump, nil
+	return ch, pipes, err
 }
 
-// stdinFor gives what a child reads, and where to write stdin if there is any.
-func stdinFor(stdin []byte) (in, feed *os.File, err error) {
+// stdinFor gives the descriptor that a child reads, and where to write stdin if there is any.
+func stdinFor(stdin []byte) (in int, feed *os.File, err error) {
 	if len(stdin) == 0 {
-		in, err = os.Open(os.DevNull)
+		in, err = syscall.Open(os.DevNull, syscall.O_RDONLY|syscall.O_CLOEXEC, 0)
 		return in, nil, err
 	}
 	var fds [2]int
 	if err := syscall.Pipe2(fds[:], syscall.O_CLOEXEC); err != nil {
-		return nil, nil, err
+		return -1, nil, err
 	}
 	_ = syscall.SetNonblock(fds[1], true)
-	return os.NewFile(uintptr(fds[0]), "pipe"), os.NewFile(uintptr(fds[1]), "pipe"), nil
+	return fds[0], os.NewFile(uintptr(fds[1]), "pipe"), nil
 }
 
 func streamLimit(asked int64) int64 {

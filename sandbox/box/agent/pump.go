@@ -46,9 +46,20 @@ func (ps *pipes) open(sink io.Writer) (p *pump, w *os.File, err error) {
 
 // read pumps a descriptor that does not block, which becomes the pump's own.
 func (ps *pipes) read(fd int, sink io.Writer) *pump {
-	p := &pump{f: os.NewFile(uintptr(fd), "pipe"), fd: fd, bufs: &ps.bufs, sink: sink, done: make(chan struct{})}
-	go p.run()
+	p := ps.hold(fd, sink)
+	p.follow()
 	return p
+}
+
+// hold makes a pump of a descriptor that reads nothing but by drain until follow is called.
+func (ps *pipes) hold(fd int, sink io.Writer) *pump {
+	return &pump{fd: fd, bufs: &ps.bufs, sink: sink, done: make(chan struct{})}
+}
+
+// follow pumps from now on, once, a descriptor that does not block.
+func (p *pump) follow() {
+	p.f = os.NewFile(uintptr(p.fd), "pipe")
+	go p.run()
 }
 
 func (p *pump) run() {

@@ -1,10 +1,10 @@
 package agent
 
 import (
-	"os"
-	"os/signal"
+	"runtime"
 	"sync"
 	"syscall"
+	"time"
 )
 
 // exit is how a process ended.
@@ -42,18 +42,20 @@ func (r *reaper) start(path string, argv []string, attr *syscall.ProcAttr) (int,
 	return pid, done, nil
 }
 
+// orphansEvery is how often a process without children looks for one that was given to it: as PID 1 it
+// also gets those of programs that were put into the sandbox from outside.
+const orphansEvery = time.Second
+
 // loop blocks in wait4 rather than following SIGCHLD, which would cost a call two more wakeups. With
-// no child at all it waits for a start, or for SIGCHLD of an orphan.
+// no child at all it waits for a start.
 func (r *reaper) loop() {
-	chld := make(chan os.Signal, 1)
-	signal.Notify(chld, syscall.SIGCHLD)
 	for {
 		var ws syscall.WaitStatus
 		pid, err := syscall.Wait4(-1, &ws, 0, nil)
 		if err == syscall.ECHILD {
 			select {
 			case <-r.started:
-			case <-chld:
+			case <-time.After(orphansEvery):
 			}
 			continue
 		}
@@ -66,6 +68,9 @@ func (r *reaper) loop() {
 		r.mu.Unlock()
 		if done != nil {
 			done <- exitOf(ws)
+			// Whoever waits for this runs first: on a sandbox's one CPU it would else have to sit out until the
+			// runtime notices that the next wait4 blocks.
+			runtime.Gosched()
 		}
 	}
 }

@@ -15,11 +15,12 @@ import (
 type procs struct {
 	*reaper
 	*tagger
-	adj []byte // oom_score_adj of commands: above ours, so that many small ones do not make us the largest
+	adj      []byte // oom_score_adj of commands: above ours, so that many small ones do not make us the largest
+	ownGroup bool   // see identity.credential
 }
 
 func newProcs() *procs {
-	return &procs{reaper: newReaper(), tagger: newTagger(), adj: commandAdj()}
+	return &procs{reaper: newReaper(), tagger: newTagger(), adj: commandAdj(), ownGroup: hasOwnGroup()}
 }
 
 // command is what to start.
@@ -44,7 +45,7 @@ type child struct {
 // run starts c in a session of its own. The error wraps sandbox.ErrStart.
 func (p *procs) run(c command) (child, error) {
 	attr := &syscall.ProcAttr{Dir: c.dir, Env: c.env, Files: c.files,
-		Sys: &syscall.SysProcAttr{Setsid: true, Setctty: c.tty, Credential: c.who.credential()}}
+		Sys: &syscall.SysProcAttr{Setsid: true, Setctty: c.tty, Credential: c.who.credential(p.ownGroup)}}
 	p.reaper.mu.Lock()
 	defer p.reaper.mu.Unlock()
 	g := p.begin(c.live)
@@ -55,8 +56,19 @@ func (p *procs) run(c command) (child, error) {
 		return child{}, startError(c, err)
 	}
 	g.root, g.own = pid, true
-	_ = os.WriteFile("/proc/"+strconv.Itoa(pid)+"/oom_score_adj", p.adj, 0)
+	p.expose(pid)
 	return child{pid, done, g}, nil
+}
+
+// expose makes a process a likelier victim of the kernel than we are. It runs beside the process, on the same CPU,
+// so it makes no more system calls than it must.
+func (p *procs) expose(pid int) {
+	fd, err := syscall.Open("/proc/"+strconv.Itoa(pid)+"/oom_score_adj", syscall.O_WRONLY|syscall.O_CLOEXEC, 0)
+	if err != nil {
+		return // it is gone
+	}
+	_, _ = syscall.Write(fd, p.adj)
+	_ = syscall.Close(fd)
 }
 
 // startError names the folder where that is what is wrong: the kernel's errno says only ENOENT.
