@@ -11,6 +11,8 @@ type folder struct {
 	toks  []token
 	lang  string
 	cwd   string
+	file  string // the script's own path, where it is known
+	home  string
 	vars  map[string]constant
 	named map[string]bool // names in it, once asked for
 	depth int
@@ -203,7 +205,13 @@ func (f *folder) name(i int) (constant, int, bool) {
 		case "os.sep", "path.sep":
 			return text("/"), j, true
 		}
+		if c, ok := f.place(f.at(i).text); ok {
+			return c, i + 1, true
+		}
 		return constant{}, i, false
+	}
+	if c, k, ok := f.standing(full, j); ok {
+		return c, k, true
 	}
 	if !pureCall(full) {
 		if c, ok := f.vars[f.at(i).text]; ok { // a method of a constant
@@ -255,8 +263,11 @@ func (f *folder) postfix(c constant, i int) (constant, int, bool) {
 	}
 	method := f.at(i + 1).text
 	if !f.is(i+2, "(") {
-		if method == "reverse" && f.lang == "ruby" {
+		switch {
+		case method == "reverse" && f.lang == "ruby":
 			return text(reverse(c.s)), i + 2, true
+		case (method == "parent" || method == "parents") && !c.num && !c.lists && f.lang == "python":
+			return f.parents(c, method), i + 2, true
 		}
 		return c, i, false
 	}
@@ -268,6 +279,12 @@ func (f *folder) postfix(c constant, i int) (constant, int, bool) {
 	args, j, ok := f.items(i+2, ")")
 	if !ok {
 		return c, i, false
+	}
+	switch method {
+	case "resolve", "absolute", "realpath", "expanduser":
+		if len(args.list) == 0 && !c.num && !c.lists {
+			return constant{s: absFrom(f.cwd, c.s), path: true}, j, true
+		}
 	}
 	d, ok := methodOf(c, method, args.list)
 	return d, j, ok

@@ -110,21 +110,6 @@ func (r *run) matchOne(a arg) string {
 	return a.s
 }
 
-// plainDotGit writes .git for a component of a pattern that matches it and little else, so that a
-// path into the repository reads the same however it was globbed.
-func plainDotGit(p string) string {
-	if !strings.Contains(p, "/.") {
-		return p
-	}
-	parts := strings.Split(p, "/")
-	for i, c := range parts {
-		if len(c) > 2 && c[0] == '.' && strings.ContainsAny(c, "*?[") && matchName(c, ".git") {
-			parts[i] = ".git"
-		}
-	}
-	return strings.Join(parts, "/")
-}
-
 // hiddenOnes gives the hidden paths that the patterns among a loop's items stand for: its body names them by
 // a variable only.
 func (r *run) hiddenOnes(items []arg) []arg {

@@ -104,6 +104,7 @@ func (n *Normalizer) read(ctx context.Context, call Call) (ev rules.Event, st *s
 	default:
 		r.tool(call)
 	}
+	r.carryOwn()
 	return ev, st
 }
 

@@ -328,9 +328,7 @@ func (r *run) addPath(cmd *rules.Command, a arg) {
 	if p == "" {
 		return
 	}
-	if a.glob != "" {
-		p = plainDotGit(p)
-	}
+	p = plainGlob(p)
 	cmd.Paths = appendNew(cmd.Paths, p)
 	if q := r.follow(p); q != p {
 		cmd.Paths = appendNew(cmd.Paths, q)

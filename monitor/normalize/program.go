@@ -262,8 +262,14 @@ func langOf(p, content string) string {
 		return "rust"
 	case ".c", ".cc", ".cpp", ".h", ".hpp":
 		return "c"
-	case ".java", ".kt", ".scala":
+	case ".java", ".kt", ".scala", ".cs", ".dart", ".swift", ".zig":
 		return "java"
+	case ".groovy", ".gradle", ".kts":
+		return "groovy"
+	case ".ex", ".exs":
+		return "elixir"
+	case ".jl":
+		return "julia"
 	case ".lua":
 		return "lua"
 	case ".awk":

@@ -26,7 +26,7 @@ type run struct {
 	substs       int  // process substitutions so far
 	temp         map[string]string
 	scripts      map[string]bool // script files already read in this call
-	folds        map[[3]string]fold
+	folds        map[[4]string]fold
 	parser       *syntax.Parser
 }
 
@@ -281,10 +281,13 @@ func (r *run) binary(c *syntax.BinaryCmd, f frame, in val) val {
 		return val{}
 	}
 	sc := r.st.enter()
+	from := len(r.ev.Commands)
 	left := r.stmt(c.X, f, in)
+	to := len(r.ev.Commands)
 	r.st.leave(sc)
 	right := r.stmt(c.Y, f, left)
 	r.st.leave(sc)
+	r.carryPiped(from, to)
 	return right
 }
 

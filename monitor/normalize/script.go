@@ -18,7 +18,7 @@ func (r *run) script(p, lang, src string, f frame) {
 	r.depth++
 	defer func() { r.depth-- }()
 	src = clip(src, maxContent)
-	fo, lits := r.folded(src, lang)
+	fo, lits := r.foldedAt(p, src, lang)
 	s := rules.Script{Path: p, Lang: lang, Cwd: r.st.cwd, Content: rewrite(src, lits)}
 	a := analysis{r: r, f: fo, s: &s, frame: f, lits: lits, src: src}
 	a.paths()
@@ -35,16 +35,22 @@ func (r *run) script(p, lang, src string, f frame) {
 }
 
 // folded gives a script's tokens and constants. What is written and then run is read once.
-func (r *run) folded(src, lang string) (*folder, []literal) {
-	key := [3]string{lang, r.st.cwd, src}
+func (r *run) folded(src, lang string) (*folder, []literal) { return r.foldedAt("", src, lang) }
+
+// foldedAt is folded for a script at a path that it may ask for.
+func (r *run) foldedAt(p, src, lang string) (*folder, []literal) {
+	if !strings.Contains(src, "__file") && !strings.Contains(src, "__dir") && !strings.Contains(src, "__DIR") && !strings.Contains(src, "__FILE") {
+		p = ""
+	}
+	key := [4]string{lang, r.st.cwd, p, src}
 	if c, ok := r.folds[key]; ok {
 		return c.fo, c.lits
 	}
-	fo := &folder{toks: lex(src, lang), lang: lang, cwd: r.st.cwd}
+	fo := &folder{toks: lex(src, lang), lang: lang, cwd: r.st.cwd, file: p, home: r.home()}
 	lits := fo.literals()
 	lits = append(lits, laced(fo.toks, lits)...)
 	if r.folds == nil {
-		r.folds = map[[3]string]fold{}
+		r.folds = map[[4]string]fold{}
 	}
 	if len(r.folds) < maxDepth {
 		r.folds[key] = fold{fo, lits[:len(lits):len(lits)]}
@@ -137,58 +143,6 @@ type analysis struct {
 	lits    []literal
 	src     string
 	written bool // the script is only written: what it would change has not changed
-}
-
-// paths finds the paths among the constants.
-func (a *analysis) paths() {
-	walks := a.names("walk", "rglob", "Walk", "WalkDir", "scandir", "find", "glob", "Glob", "iglob", "readdirSync", "listdir", "iterdir")
-	for _, l := range a.lits {
-		v := strings.TrimPrefix(l.value, "file://")
-		if v == "" || len(v) > 1024 || strings.ContainsAny(v, "\n\x00") || strings.Contains(v, "://") {
-			continue
-		}
-		abs := a.r.abs(v)
-		switch {
-		case strings.ContainsAny(v, "*?[") && strings.Contains(v, "/") && strings.IndexByte(v, ' ') < 0:
-			a.s.Paths = appendNew(a.s.Paths, plainDotGit(abs))
-			a.r.globHidden(&a.s.Hidden, &a.s.Covers, abs)
-			if strings.Contains(v, "**") {
-				a.covers(strings.SplitN(abs, "/**", 2)[0])
-			}
-		case v[0] == '/' || strings.HasPrefix(v, "./") || strings.HasPrefix(v, "../") || strings.HasPrefix(v, "~/") || looksLikePath(v) && strings.ContainsAny(v, "/."):
-			if strings.HasPrefix(v, "~/") {
-				abs = a.r.home() + v[1:]
-			}
-			a.add(abs)
-			if walks && v[0] == '/' {
-				a.covers(abs)
-			}
-		}
-	}
-}
-
-func (a *analysis) add(abs string) {
-	a.s.Paths = appendNew(a.s.Paths, abs)
-	if q := a.r.follow(abs); q != abs {
-		a.s.Paths = appendNew(a.s.Paths, q)
-	}
-	if a.r.hidden(abs) {
-		a.s.Hidden = appendNew(a.s.Hidden, abs)
-	}
-	if a.r.isCopy(abs) {
-		a.s.Copies = appendNew(a.s.Copies, abs)
-	}
-}
-
-func (a *analysis) covers(root string) {
-	if root == "" {
-		root = "/"
-	}
-	for _, h := range a.r.hiddenRoots() {
-		if h != root && under(h, root) {
-			a.s.Covers = appendNew(a.s.Covers, h)
-		}
-	}
 }
 
 // names tells whether the script has one of these names outside strings and comments.

@@ -29,7 +29,7 @@ const maxTokens = 20000
 // lex splits a script into tokens, comments left out.
 func lex(src, lang string) []token {
 	l := lexer{src: src, lang: lang, out: make([]token, 0, min(len(src)/5+8, maxTokens))}
-	l.hash = lang != "node" && lang != "go" && lang != "rust" && lang != "c" && lang != "java"
+	l.hash = lang != "node" && lang != "go" && lang != "rust" && lang != "c" && lang != "java" && lang != "groovy"
 	l.slashes = !l.hash || lang == "php"
 	for l.i < len(src) && len(l.out) < maxTokens {
 		l.next()
