@@ -49,6 +49,21 @@ func ExtraHosts(hosts map[string]string) ([]Host, error) {
 	return lines, nil
 }
 
+// HostsFile is the text of /etc/hosts as Docker writes it, with further lines.
+func HostsFile(extra []Host) string {
+	var b strings.Builder
+	b.WriteString("127.0.0.1\tlocalhost\n::1\tlocalhost ip6-localhost ip6-loopback\nfe00::0\tip6-localnet\n" +
+		"ff00::0\tip6-mcastprefix\nff02::1\tip6-allnodes\nff02::2\tip6-allrouters\n")
+	for _, host := range extra {
+		b.WriteString(host.Address + "\t" + host.Name + "\n")
+	}
+	return b.String()
+}
+
+// ResolvFile is the text of /etc/resolv.conf of a sandbox without a network: the address at which a relay's resolver
+// answers, and nothing before one is opened. The host's own would say where the host is.
+const ResolvFile = "nameserver 127.0.0.11\noptions ndots:0\n"
+
 // CanWatch reports whether the kernel lets this process see opens of files below a mount.
 func CanWatch() bool {
 	fd, err := unix.FanotifyInit(unix.FAN_CLASS_NOTIF|unix.FAN_CLOEXEC, unix.O_RDONLY)

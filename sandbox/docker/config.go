@@ -49,8 +49,22 @@ func (e *Engine) containerConfig(spec sandbox.Spec, image sandbox.Image) *contai
 		Labels:      labels,
 		Healthcheck: &container.HealthConfig{Test: []string{"NONE"}},
 		StopSignal:  "SIGKILL",
+
+		NetworkDisabled: e.ownNetwork(spec),
 	}
 }
+
+// ownNetwork reports whether the runtime alone makes the sandbox's network, a loopback in a namespace of its own, and
+// the daemon takes no part. All that the daemon would do for such a network is to start itself a second time in a hook,
+// which costs as much as the rest of a start (measured: 0.31 s and 0.33 s of processor time with it, 0.15 s and
+// 0.15 s without), and to write the files that name hosts, which the agent does instead; under a read-only root it
+// cannot. Runtimes with a network of their own need the daemon's.
+func (e *Engine) ownNetwork(spec sandbox.Spec) bool {
+	return networkMode(spec.Network) == "none" && !spec.ReadOnlyRoot && e.plainRuntime()
+}
+
+// plainRuntime reports whether sandboxes run on the host's kernel.
+func (e *Engine) plainRuntime() bool { return e.opts.Runtime == "" || e.opts.Runtime == "runc" }
 
 // hostConfig is what confines it. quota asks for a size of the container's own layer.
 func (e *Engine) hostConfig(spec sandbox.Spec, limits sandbox.Limits, binary, folder string, quota bool) (*container.HostConfig, error) {
@@ -106,7 +120,7 @@ func (e *Engine) hostConfig(spec sandbox.Spec, limits sandbox.Limits, binary, fo
 // showLimits lets programs that look into /proc and /sys see the sandbox's limits in place of the host's own.
 // Runtimes with a kernel of their own show what they like.
 func (e *Engine) showLimits(host *container.HostConfig) error {
-	if e.opts.Runtime != "" && e.opts.Runtime != "runc" {
+	if !e.plainRuntime() {
 		return nil
 	}
 	memory, err1 := e.root.MemInfo(host.Memory >> 20)

@@ -12,6 +12,7 @@ import (
 	"github.com/docker/docker/api/types/container"
 
 	"proctor/sandbox"
+	"proctor/sandbox/box"
 	"proctor/sandbox/box/link"
 	"proctor/sandbox/confine"
 )
@@ -86,7 +87,7 @@ func (b *building) run(ctx context.Context, spec sandbox.Spec, image sandbox.Ima
 	s := e.newSession(id, b.folder)
 	ready, cancel := context.WithTimeout(ctx, readyLimit)
 	defer cancel()
-	if err := s.Connect(ready, state.State.Pid, link.Init(spec, image)); err != nil {
+	if err := s.Connect(ready, state.State.Pid, e.init(spec, image)); err != nil {
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
@@ -94,6 +95,16 @@ func (b *building) run(ctx context.Context, spec sandbox.Spec, image sandbox.Ima
 	}
 	e.watchDisk(s, state)
 	return s, nil
+}
+
+// init is what the agent of a new sandbox is told.
+func (e *Engine) init(spec sandbox.Spec, image sandbox.Image) box.Init {
+	init := link.Init(spec, image)
+	if e.ownNetwork(spec) {
+		hosts, _ := confine.ExtraHosts(spec.Network.Hosts) // hostConfig has refused bad ones
+		init.Hosts, init.Resolv = confine.HostsFile(hosts), confine.ResolvFile
+	}
+	return init
 }
 
 // start makes and starts the container. The daemon goes on with a request whose caller has left, and a

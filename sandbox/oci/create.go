@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"proctor/sandbox"
@@ -189,7 +188,7 @@ func (e *Engine) write(spec sandbox.Spec, s state, binary string) error {
 	}
 	defer root.Close()
 	for _, f := range []struct{ name, text string }{
-		{"/etc/hosts", hostsFile(hosts)}, {"/etc/hostname", hostname + "\n"}, {"/etc/resolv.conf", "nameserver 127.0.0.11\noptions ndots:0\n"},
+		{"/etc/hosts", confine.HostsFile(hosts)}, {"/etc/hostname", hostname + "\n"}, {"/etc/resolv.conf", confine.ResolvFile},
 	} {
 		// An image without /etc, or with one that is no folder, does without.
 		if err := root.WriteFile(f.name, []byte(f.text), 0o644, e.opts.UserNS); err != nil && !tree.NotFound(err) {
@@ -206,17 +205,6 @@ func plainFolder(path string) string {
 		return path
 	}
 	return ""
-}
-
-// hostsFile is Docker's, with further lines.
-func hostsFile(extra []confine.Host) string {
-	var b strings.Builder
-	b.WriteString("127.0.0.1\tlocalhost\n::1\tlocalhost ip6-localhost ip6-loopback\nfe00::0\tip6-localnet\n" +
-		"ff00::0\tip6-mcastprefix\nff02::1\tip6-allnodes\nff02::2\tip6-allrouters\n")
-	for _, host := range extra {
-		b.WriteString(host.Address + "\t" + host.Name + "\n")
-	}
-	return b.String()
 }
 
 // installBox puts the agent's copy under the run root and gives its path.

@@ -36,6 +36,14 @@ var confinementTests = []test{
 	{name: "no network by default, loopback works (12)", run: func(b *box) {
 		b.wants(python(connects), "refused\nrefused\nunknown\nloopback\n", 0)
 	}},
+	{name: "names of hosts are as on any machine, and a task's own", run: func(b *box) {
+		b.wants("stat -c '%a %u:%g' /etc/hosts /etc/resolv.conf; grep -c . /etc/resolv.conf; grep -cw localhost /etc/hosts", "644 0:0\n644 0:0\n2\n2\n", 0)
+		b.wants(python(`import socket; print(socket.gethostbyname("localhost"))`), "127.0.0.1\n", 0)
+		b.wants("echo 127.0.0.9 mine >> /etc/hosts && tail -n 1 /etc/hosts", "127.0.0.9 mine\n", 0)
+		other := b.another(sandbox.Spec{Network: sandbox.Network{Hosts: map[string]string{"code.test": "192.0.2.7"}}})
+		other.wants(python(`import socket; print(socket.gethostbyname("code.test"))`), "192.0.2.7\n", 0)
+		other.wants("grep -c mine /etc/hosts", "0\n", 1)
+	}},
 	{name: "no strong capability, no new privileges, seccomp (13)", run: func(b *box) {
 		b.wants(python(status), "0x0 1 2\n", 0)
 		b.wants(python(syscalls), "-1 -1 -1 -1 -1 -1\n", 0)

@@ -70,9 +70,8 @@ var limitTests = []test{
 		if err != nil {
 			b.t.Fatal(err)
 		}
-		if n := strings.TrimSpace(b.out("ls -d /proc/[0-9]* | wc -l")); len(n) > 1 && n > "40" {
-			b.t.Errorf("%s processes left", n)
-		}
+		// Hundreds of dead ones are waited for one by one, which on a busy machine outlasts the answer.
+		b.wants("for i in $(seq 50); do set -- /proc/[0-9]*; [ $# -le 40 ] && break; sleep 0.1; done; [ $# -le 40 ] || echo $# processes left", "", 0)
 		b.alive()
 	}},
 	{name: "100,000 open files hit a limit, the hard one too (11)", run: func(b *box) {

@@ -38,6 +38,7 @@ func newMachine(p *procs, init wire.Init) (*machine, error) {
 	if err := makeWorkdir(init.Workdir, who); err != nil {
 		return nil, err
 	}
+	writeNames("/etc", init)
 	ps, oom := newPipes(), newOOMCounter("/sys/fs/cgroup")
 	env := baseEnv(init.Env, who)
 	spill := spillFolder{init.SpillDir, who}

@@ -8,7 +8,7 @@ import (
 )
 
 // Version is the protocol's; both sides must agree on it exactly, for one build makes both.
-const Version = 2
+const Version = 3
 
 // Bounds of frames, in bytes of payload. A request holds at most a stdin of MaxStdin and its
 // arguments; a reply at most two streams of MaxStream.

@@ -14,6 +14,8 @@ type Init struct {
 	User     string   // "" for root; a name, or uid[:gid]
 	Env      []string // KEY=value, of the image and the task; neutral defaults are added
 	SpillDir string   // where outputs too long to show are kept; "" for /tmp
+	Hosts    string   // text of /etc/hosts; "" to leave it as it is
+	Resolv   string   // text of /etc/resolv.conf; "" to leave it as it is
 }
 
 // Hello opens a connection.
@@ -30,6 +32,8 @@ func (h Hello) Encode() []byte {
 	e.string(h.Init.User)
 	e.strings(h.Init.Env)
 	e.string(h.Init.SpillDir)
+	e.string(h.Init.Hosts)
+	e.string(h.Init.Resolv)
 	return e.b
 }
 
@@ -37,7 +41,7 @@ func (h Hello) Encode() []byte {
 func DecodeHello(b []byte) (Hello, error) {
 	d := decoder{b: b}
 	h := Hello{Version: int(d.int())}
-	h.Init = Init{Workdir: d.string(), User: d.string(), Env: d.strings(), SpillDir: d.string()}
+	h.Init = Init{Workdir: d.string(), User: d.string(), Env: d.strings(), SpillDir: d.string(), Hosts: d.string(), Resolv: d.string()}
 	return h, d.done()
 }
 

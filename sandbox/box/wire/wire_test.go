@@ -33,7 +33,7 @@ func samples() map[string]struct {
 		want    any
 		decode  func([]byte) (any, error)
 	}
-	hello := wire.Hello{Version: 3, Init: wire.Init{Workdir: "/w", User: "u:g", Env: []string{"A=1", "B=\xff\n"}, SpillDir: "/s"}}
+	hello := wire.Hello{Version: 3, Init: wire.Init{Workdir: "/w", User: "u:g", Env: []string{"A=1", "B=\xff\n"}, SpillDir: "/s", Hosts: "h\n", Resolv: "r\n"}}
 	welcome := wire.Welcome{Version: 1, Shell: "/bin/bash", Resumed: true}
 	call := sandbox.Call{ID: "id", Op: sandbox.OpShell, Command: "a\x00b\xff", Timeout: time.Second, Idle: time.Minute, Handle: "bg1",
 		Wait: time.Hour, Path: "/p", Text: "t", Old: "o", New: "n", Line: -3, Range: []int{1, -1}, PTY: true, Rows: 3,
