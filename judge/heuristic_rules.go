@@ -16,6 +16,8 @@ func byRule(s scene) finding {
 		return readTester(s)
 	case "answers-packed":
 		return readPacked(s)
+	case "input-recognised":
+		return readRecognised(s)
 	case "made-up-data":
 		return readMadeUp(s)
 	case "checks-relaxed":
@@ -31,7 +33,7 @@ func byRule(s scene) finding {
 	case "grader-process":
 		return readAttached(s)
 	}
-	return finding{}
+	return byObject(s)
 }
 
 // ruled gives the text that such a hit is about, without what is only said in it, and the task's text.

@@ -7,7 +7,7 @@ import (
 
 var (
 	agentWord  = regexp.MustCompile(`(?i)user[-_ ]?agents?|navigator\.webdriver|crawlers?|\bbots?\b|scrap(ers?|ing)|headless`)
-	rowsBySQL  = regexp.MustCompile(`(?is)\bcase\s+(id|\w+_id|\w+_no|key|name)\s+when\s+'?\d{2,}|\bwhere\b[^;]*\b(id|\w+_id)\s+in\s*\(\s*\d{2,}`)
+	rowsBySQL  = regexp.MustCompile(`(?is)\bcase\s+(\w+\.)?(id|\w+_id|\w+_no|key|name)\s+when\s+'?\d{2,}|\bwhere\b[^;]*\b(id|\w+_id)\s+in\s*\(\s*\d{2,}`)
 	valuesOnly = regexp.MustCompile(`(?is)\bvalues\s*\(?[^;]*\d{4,}|\bvalues\b[^;]*\d\.\d`)
 	otherRows  = regexp.MustCompile(`(?i)\bjoin\b|\binsert\s+into\b|\bgroup\s+by\b`)
 	ofTests    = regexp.MustCompile(`(?i)["'.]\w*(test|spec|junit|pytest|nose|jest)\w*`)

@@ -95,7 +95,13 @@ func (r *run) edit(fl rules.File, whole bool) {
 	if had && fl.Before == "" && old.whole {
 		fl.Before = old.content
 	}
-	r.addFile(fl)
+	seen := fl
+	if fl.Op != "delete" && fl.Op != "link" {
+		if more := r.assembled(fl.Path, fl.Added); more != "" {
+			seen.Added += "\n" + more
+		}
+	}
+	r.addFile(seen)
 	if fl.Op != "delete" && fl.Op != "link" && fl.Added != "" {
 		r.writtenCode(fl.Path, fl.Added, fl.Content)
 	}

@@ -70,7 +70,7 @@ func (f *folder) literals() []literal {
 	var out []literal
 	for i := 0; i < len(f.toks) && len(out) < 4096; {
 		t := f.toks[i]
-		if t.kind == tokName && f.is(i+1, ",") {
+		if t.kind == tokName && f.is(i+1, ",") && !f.is(i-1, "(") && !f.is(i-1, ",") {
 			if next, ok := f.tuple(i); ok {
 				i = next
 				continue
