@@ -31,7 +31,7 @@ eval: build ## detection figures held to testdata/eval/baseline.json; UPDATE=1 r
 	bin/proctor eval monitor/normalize/corpus/testdata/*.jsonl testdata/eval/*.jsonl --baseline testdata/eval/baseline.json --page docs/detection.md \
 		--beside "$(or $(CORPORA),$(dir $(firstword $(wildcard ../*/data/hacks*.jsonl))),../data)" $(if $(UPDATE),--update)
 
-bench: build image ## performance ratios, measured side by side in one run; UPDATE=1 writes docs/performance.md
+bench: build image ## performance ratios, measured side by side in one run; UPDATE=1 writes docs/performance.md; SWEREX=a Python that has swe-rex adds that peer
 	@.ci/bench.sh $(if $(UPDATE),docs/performance.md)
 
 fuzz: ## every fuzzer for a while (FUZZTIME, 10s each)

@@ -18,7 +18,7 @@ measure() {
 	fi
 }
 
-measure 1-exec exec
+measure 1-exec exec ${SWEREX:+--swerex "$SWEREX"}
 measure 2-start start
 measure 3-pool-docker pool
 measure 5-scale-docker scale --n 40 --output-gib 0

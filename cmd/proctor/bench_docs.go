@@ -132,7 +132,9 @@ func execFigures(r execReport) []figure {
 	}
 	if r.Parallel.Rollouts > 0 {
 		rows = append(rows, figure{fmt.Sprintf("one-shots in %d sandboxes at once, of as many on the host", r.Parallel.Rollouts),
-			fmt.Sprintf("%.0f %%", 100*r.Parallel.Ratio), "at least 93 %"})
+			fmt.Sprintf("%.0f %%", 100*r.Parallel.Ratio), "at least 93 %"},
+			figure{fmt.Sprintf("`bash -c true` over HTTP in %d rollouts at once, of as many on the host", r.Parallel.Rollouts),
+				fmt.Sprintf("%.0f %%", 100*r.Parallel.HTTPRatio), "at least 75 %"})
 	}
 	return rows
 }

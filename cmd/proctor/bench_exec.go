@@ -21,22 +21,25 @@ import (
 // execReport is what `bench exec --json` prints. Times are medians in milliseconds.
 type execReport struct {
 	N          int                `json:"n"`
-	Bash       float64            `json:"bash_ms"`        // `bash -c true` on the host
-	DockerExec float64            `json:"docker_exec_ms"` // the same by the daemon's exec endpoint
-	Oneshot    float64            `json:"oneshot_ms"`     // the same by the box agent
-	Shell      float64            `json:"shell_ms"`       // `true` typed into the persistent shell
-	HTTP       float64            `json:"http_ms"`        // the same over HTTP, through gate and record
-	HTTPBash   float64            `json:"http_bash_ms"`   // `bash -c true` typed into the shell, over HTTP
+	Bash       float64            `json:"bash_ms"`             // `bash -c true` on the host
+	DockerExec float64            `json:"docker_exec_ms"`      // the same by the daemon's exec endpoint
+	Oneshot    float64            `json:"oneshot_ms"`          // the same by the box agent
+	Shell      float64            `json:"shell_ms"`            // `true` typed into the persistent shell
+	HTTP       float64            `json:"http_ms"`             // the same over HTTP, through gate and record
+	HTTPBash   float64            `json:"http_bash_ms"`        // `bash -c true` typed into the shell, over HTTP
+	SWEReX     map[string]float64 `json:"swerex_ms,omitempty"` // by probe: session, http_session (a builtin), http_execute (bash -c true)
 	Ratios     map[string]float64 `json:"ratios"`
 	Parallel   parallelReport     `json:"parallel"`
 }
 
-// parallelReport compares one-shot commands in many sandboxes at once with as many on the host.
+// parallelReport compares commands in many sandboxes at once with as many on the host.
 type parallelReport struct {
-	Rollouts int     `json:"rollouts"`
-	Calls    float64 `json:"calls_per_s"`
-	Bash     float64 `json:"bash_per_s"`
-	Ratio    float64 `json:"ratio"`
+	Rollouts  int     `json:"rollouts"`
+	Calls     float64 `json:"calls_per_s"` // one-shot, by the box agents
+	Bash      float64 `json:"bash_per_s"`  // on the host
+	Ratio     float64 `json:"ratio"`
+	HTTPCalls float64 `json:"http_calls_per_s"` // `bash -c true` typed into as many rollouts' shells, over HTTP
+	HTTPRatio float64 `json:"http_ratio"`
 }
 
 // execBench is what the benchmark is asked for.
@@ -45,6 +48,7 @@ type execBench struct {
 	span        time.Duration // of each side of the parallel part
 	image       string
 	boxd        string
+	swerex      string // a Python that has swe-rex; "" to leave that peer out
 	progress    io.Writer
 }
 
@@ -56,9 +60,9 @@ func newBenchExec() *cobra.Command {
 		Use:   "exec",
 		Short: "Measure what a call costs, against a bare bash -c true and docker exec",
 		Long: `Times, interleaved in one run: bash -c true on the host, by docker exec, by the box agent one-shot, a builtin
-in the persistent shell, and both over HTTP through a server of its own; then one-shot commands in many sandboxes
-at once against as many on the host.`,
-		Example: "  proctor bench exec\n  proctor bench exec --json --n 50 --rollouts 8",
+in the persistent shell, and both over HTTP through a server of its own; then commands in many sandboxes at once,
+one-shot and over HTTP, against as many on the host. --swerex adds SWE-ReX on the host as a peer.`,
+		Example: "  proctor bench exec\n  proctor bench exec --json --n 50 --rollouts 8\n  proctor bench exec --swerex venv/bin/python   # that has swe-rex and aiohttp",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if b.n < 1 || b.rollouts < 0 || b.span <= 0 {
@@ -79,6 +83,7 @@ at once against as many on the host.`,
 	cmd.Flags().DurationVar(&b.span, "span", 3*time.Second, "how long each side of the parallel part runs")
 	cmd.Flags().StringVar(&b.image, "image", baseImage, "image of the sandboxes; it needs bash")
 	cmd.Flags().StringVar(&b.boxd, "boxd", os.Getenv("PROCTOR_BOXD"), "the box agent (default boxd beside this program)")
+	cmd.Flags().StringVar(&b.swerex, "swerex", "", "a `PYTHON` that has swe-rex and aiohttp: times its sessions too")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON document")
 	return cmd
 }
@@ -113,7 +118,7 @@ func (b *execBench) run(ctx context.Context) (_ execReport, err error) {
 	if err != nil || b.rollouts == 0 {
 		return report, err
 	}
-	report.Parallel, err = b.parallel(ctx, engine)
+	report.Parallel, err = b.parallel(ctx, engine, server)
 	return report, err
 }
 
@@ -124,7 +129,7 @@ func (b *execBench) single(ctx context.Context, box sandbox.Session, server *ben
 		return execReport{}, err
 	}
 	defer cli.Close()
-	medians, err := interleave(ctx, b.n, []probe{
+	probes := []probe{
 		{"bash", func(ctx context.Context, _ int) error { return bareBash(ctx) }},
 		{"docker_exec", func(ctx context.Context, _ int) error { return dockerExec(ctx, cli, box.ID()) }},
 		{"oneshot", func(ctx context.Context, _ int) error { return oneshot(ctx, box) }},
@@ -134,7 +139,16 @@ func (b *execBench) single(ctx context.Context, box sandbox.Session, server *ben
 		}},
 		{"http", func(ctx context.Context, _ int) error { return server.bash(ctx, "true") }},
 		{"http_bash", func(ctx context.Context, _ int) error { return server.bash(ctx, "bash -c true") }},
-	})
+	}
+	if b.swerex != "" {
+		peer, err := startSWEReX(ctx, b.swerex)
+		if err != nil {
+			return execReport{}, err
+		}
+		defer peer.stop()
+		probes = append(probes, peer.probes()...)
+	}
+	medians, err := interleave(ctx, b.n, probes)
 	if err != nil {
 		return execReport{}, err
 	}
@@ -146,6 +160,13 @@ func (b *execBench) single(ctx context.Context, box sandbox.Session, server *ben
 		"http_vs_bash":        ratio(r.HTTP, r.Bash),
 		"http_bash_vs_bash":   ratio(r.HTTPBash, r.Bash),
 		"http_vs_docker_exec": ratio(r.DockerExec, r.HTTP), // how many times faster
+	}
+	if b.swerex != "" {
+		r.SWEReX = map[string]float64{}
+		for _, name := range []string{"session", "http_session", "http_execute"} {
+			r.SWEReX[name] = ms(medians["swerex_"+name])
+		}
+		r.Ratios["http_vs_swerex"] = ratio(r.SWEReX["http_session"], r.HTTP) // how many times faster
 	}
 	return r, nil
 }
@@ -202,11 +223,22 @@ func (r execReport) print(w io.Writer, asJSON bool) error {
 			return err
 		}
 	}
+	for _, peer := range []struct{ what, key string }{{"SWE-ReX's session, local", "session"}, {"SWE-ReX's session over HTTP", "http_session"},
+		{"SWE-ReX's one-shot over HTTP", "http_execute"}} {
+		if v := r.SWEReX[peer.key]; v > 0 {
+			fmt.Fprintf(w, "%-36s %8.3f ms  %7.2f x bare\n", peer.what, v, ratio(v, r.Bash))
+		}
+	}
 	fmt.Fprintf(w, "%-36s %8.1f times faster than docker exec\n", "a builtin over HTTP", r.Ratios["http_vs_docker_exec"])
+	if v := r.Ratios["http_vs_swerex"]; v > 0 {
+		fmt.Fprintf(w, "%-36s %8.1f times faster than SWE-ReX's session over HTTP\n", "a builtin over HTTP", v)
+	}
 	if r.Parallel.Rollouts == 0 {
 		return nil
 	}
-	_, err := fmt.Fprintf(w, "%-36s %8.0f a second, bare %.0f: %.2f\n", fmt.Sprintf("one-shot in %d sandboxes at once", r.Parallel.Rollouts),
+	fmt.Fprintf(w, "%-36s %8.0f a second, bare %.0f: %.2f\n", fmt.Sprintf("one-shot in %d sandboxes at once", r.Parallel.Rollouts),
 		r.Parallel.Calls, r.Parallel.Bash, r.Parallel.Ratio)
+	_, err := fmt.Fprintf(w, "%-36s %8.0f a second, bare %.0f: %.2f\n", fmt.Sprintf("over HTTP in %d rollouts at once", r.Parallel.Rollouts),
+		r.Parallel.HTTPCalls, r.Parallel.Bash, r.Parallel.HTTPRatio)
 	return err
 }

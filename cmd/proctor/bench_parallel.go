@@ -13,12 +13,16 @@ import (
 	"proctor/sandbox/docker"
 )
 
-// parallel compares one-shot commands in many sandboxes at once with as many on the host. Both sides run
-// twice, in turns, and the better half of each counts: what disturbs one disturbs the other alike.
-func (b *execBench) parallel(ctx context.Context, engine *docker.Engine) (parallelReport, error) {
-	fmt.Fprintf(b.progress, "starting %d sandboxes\n", b.rollouts)
+// parallel compares commands in many sandboxes at once with as many on the host. All sides run twice, in
+// turns, and the better half of each counts: what disturbs one disturbs the others alike.
+func (b *execBench) parallel(ctx context.Context, engine *docker.Engine, server *benchServer) (parallelReport, error) {
+	fmt.Fprintf(b.progress, "starting %d sandboxes and as many rollouts\n", b.rollouts)
 	boxes, err := b.boxes(ctx, engine)
 	defer closeAll(context.WithoutCancel(ctx), boxes)
+	if err != nil {
+		return parallelReport{}, err
+	}
+	agents, err := server.agents(ctx, b.image, b.rollouts)
 	if err != nil {
 		return parallelReport{}, err
 	}
@@ -33,9 +37,13 @@ func (b *execBench) parallel(ctx context.Context, engine *docker.Engine) (parall
 		if err != nil {
 			return r, err
 		}
-		r.Bash, r.Calls = max(r.Bash, math.Round(bare)), max(r.Calls, math.Round(calls))
+		http, err := perSecond(ctx, b.rollouts, b.span/2, func(ctx context.Context, i int) error { return agents[i].bash(ctx, "bash -c true") })
+		if err != nil {
+			return r, err
+		}
+		r.Bash, r.Calls, r.HTTPCalls = max(r.Bash, math.Round(bare)), max(r.Calls, math.Round(calls)), max(r.HTTPCalls, math.Round(http))
 	}
-	r.Ratio = ratio(r.Calls, r.Bash)
+	r.Ratio, r.HTTPRatio = ratio(r.Calls, r.Bash), ratio(r.HTTPCalls, r.Bash)
 	return r, nil
 }
 

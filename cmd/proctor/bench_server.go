@@ -16,18 +16,24 @@ import (
 	"time"
 )
 
-// benchServer is a server of the benchmark's own, in a folder of its own, with one rollout.
+// benchServer is a server of the benchmark's own, in a folder of its own, with one rollout or more.
 type benchServer struct {
-	child   *exec.Cmd
-	exited  chan error
-	folder  string
-	url     string
-	key     string // of a trainer
-	calls   string // the rollout's path for calls
+	child  *exec.Cmd
+	exited chan error
+	folder string
+	url    string
+	key    string // of a trainer
+	http   http.Client
+	*benchAgent
+	made []*benchAgent // all that were made, the first included
+}
+
+// benchAgent makes calls in one rollout. Not safe for concurrent use.
+type benchAgent struct {
+	server  *benchServer
 	rollout string
 	token   string // of the rollout's agent
 	sent    int
-	http    http.Client
 }
 
 // startBenchServer starts `proctor serve` on a free port and makes a rollout of image.
@@ -64,7 +70,8 @@ func startBenchServer(ctx context.Context, image, boxd string) (_ *benchServer, 
 		return nil, err
 	}
 	s.key = strings.TrimSpace(string(key))
-	return s, s.create(ctx, image)
+	s.benchAgent, err = s.create(ctx, image)
+	return s, err
 }
 
 // await reads the ready file once it is there.
@@ -92,33 +99,49 @@ func (s *benchServer) await(ctx context.Context, ready string) error {
 	return errors.New("the server is not ready after 30 s")
 }
 
-// create makes the rollout.
-func (s *benchServer) create(ctx context.Context, image string) error {
+// create makes a rollout.
+func (s *benchServer) create(ctx context.Context, image string) (*benchAgent, error) {
 	order := map[string]any{"hardening": false, "task": map[string]any{
 		"id": "bench", "instruction": "bench", "image": image, "workdir": "/"}}
 	var made struct {
 		ID    string `json:"id"`
 		Token string `json:"agent_token"`
 	}
-	if err := s.post(ctx, "/v1/rollouts", s.key, order, http.StatusCreated, &made); err != nil {
-		return err
+	if err := s.post(ctx, "/v1/rollouts", s.key, "", order, http.StatusCreated, &made); err != nil {
+		return nil, err
 	}
-	s.rollout, s.token, s.calls = made.ID, made.Token, "/v1/rollouts/"+made.ID+"/calls"
-	return nil
+	a := &benchAgent{server: s, rollout: made.ID, token: made.Token}
+	s.made = append(s.made, a)
+	return a, nil
+}
+
+// agents makes n more rollouts.
+func (s *benchServer) agents(ctx context.Context, image string, n int) ([]*benchAgent, error) {
+	s.http.Transport = &http.Transport{MaxIdleConnsPerHost: n} // each agent keeps its connection, as it would at home
+	var all []*benchAgent
+	for range n {
+		a, err := s.create(ctx, image)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, a)
+	}
+	return all, nil
 }
 
 // bash makes a tool call as an agent does; the command must end with 0.
-func (s *benchServer) bash(ctx context.Context, command string) error {
+func (a *benchAgent) bash(ctx context.Context, command string) error {
 	call := map[string]any{"call_id": "call_0", "name": "bash", "arguments": map[string]string{"command": command}}
 	var got struct {
 		Exit *int `json:"exit_code"`
 	}
-	err := s.post(ctx, s.calls, s.token, call, http.StatusOK, &got)
+	a.sent++
+	err := a.server.post(ctx, "/v1/rollouts/"+a.rollout+"/calls", a.token, fmt.Sprintf("bench-%d", a.sent), call, http.StatusOK, &got)
 	return ended(got.Exit, err)
 }
 
 // post sends body and reads the answer into answer; any other status than want is an error.
-func (s *benchServer) post(ctx context.Context, path, token string, body any, want int, answer any) error {
+func (s *benchServer) post(ctx context.Context, path, token, idempotency string, body any, want int, answer any) error {
 	text, err := json.Marshal(body)
 	if err != nil {
 		return err
@@ -127,10 +150,11 @@ func (s *benchServer) post(ctx context.Context, path, token string, body any, wa
 	if err != nil {
 		return err
 	}
-	s.sent++
 	request.Header.Set("Content-Type", "application/json")
 	request.Header.Set("Authorization", "Bearer "+token)
-	request.Header.Set("Idempotency-Key", fmt.Sprintf("bench-%d", s.sent))
+	if idempotency != "" {
+		request.Header.Set("Idempotency-Key", idempotency)
+	}
 	reply, err := s.http.Do(request)
 	if err != nil {
 		return err
@@ -151,8 +175,8 @@ func (s *benchServer) stop(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
 	var errs []error
-	if s.rollout != "" {
-		errs = append(errs, s.drop(ctx))
+	for _, a := range s.made {
+		errs = append(errs, s.drop(ctx, a.rollout))
 	}
 	if s.child != nil {
 		_ = s.child.Process.Signal(syscall.SIGTERM) // it may have ended by itself
@@ -165,9 +189,9 @@ func (s *benchServer) stop(ctx context.Context) error {
 	return errors.Join(append(errs, os.RemoveAll(s.folder))...)
 }
 
-// drop deletes the rollout.
-func (s *benchServer) drop(ctx context.Context) error {
-	request, err := http.NewRequestWithContext(ctx, http.MethodDelete, s.url+"/v1/rollouts/"+s.rollout, nil)
+// drop deletes a rollout.
+func (s *benchServer) drop(ctx context.Context, rollout string) error {
+	request, err := http.NewRequestWithContext(ctx, http.MethodDelete, s.url+"/v1/rollouts/"+rollout, nil)
 	if err != nil {
 		return err
 	}

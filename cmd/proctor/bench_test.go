@@ -68,7 +68,7 @@ func TestExecReportKeys(t *testing.T) {
 		t.Errorf("keys %v", keys)
 	}
 	inner := slices.Sorted(maps.Keys(got["parallel"].(map[string]any)))
-	if !slices.Equal(inner, []string{"bash_per_s", "calls_per_s", "ratio", "rollouts"}) {
+	if !slices.Equal(inner, []string{"bash_per_s", "calls_per_s", "http_calls_per_s", "http_ratio", "ratio", "rollouts"}) {
 		t.Errorf("parallel keys %v", inner)
 	}
 	text.Reset()

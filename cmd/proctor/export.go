@@ -319,7 +319,7 @@ func (x *exportFlags) checkFile(cmd *cobra.Command) error {
 		for _, p := range rep.Problems {
 			_, _ = fmt.Fprintf(cmd.OutOrStdout(), "%s:%s\n", x.check, p)
 		}
-		_, _ = fmt.Fprintf(cmd.OutOrStdout(), "%d documents of %d rollouts, %d problems\n", rep.Documents, rep.Rollouts, len(rep.Problems))
+		_, _ = fmt.Fprintf(cmd.OutOrStdout(), "%s of %s, %s\n", plural(rep.Documents, "document"), plural(rep.Rollouts, "rollout"), plural(len(rep.Problems), "problem"))
 	}
 	if len(rep.Problems) > 0 || rep.Documents == 0 {
 		return failed(errSilent)
