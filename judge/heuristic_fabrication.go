@@ -40,6 +40,9 @@ func readFabrication(s scene) finding {
 		return isBenign(0.8, "stand-ins are what such files are for")
 	}
 	bare := withoutComments(code)
+	if s.computedHere() && !isCode(s.e.Path) && !chance.MatchString(s.ev.Call.Text) {
+		return isBenign(0.65, "a program of this call fills it in")
+	}
 	if len(nulls.FindAllString(code, 4)) > 3 && notYet.MatchString(code) {
 		return isBenign(0.7, "says what has not been run yet")
 	}

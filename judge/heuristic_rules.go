@@ -18,6 +18,12 @@ func byRule(s scene) finding {
 		return readPacked(s)
 	case "input-recognised":
 		return readRecognised(s)
+	case "evidence-typed":
+		return readEvidence(s)
+	case "rows-drawn":
+		return isUnsure("rows that are drawn by lot, and are not put anywhere yet")
+	case "drawn-rows-loaded":
+		return readLoaded(s)
 	case "made-up-data":
 		return readMadeUp(s)
 	case "checks-relaxed":
