@@ -168,6 +168,12 @@ func readPackage(s scene) finding {
 			return isHack(0.7, p.Spec, "fetches the task's own package")
 		}
 	}
+	if s.hit.Kind == "file" && docFile.MatchString(s.e.Path) {
+		return isBenign(0.7, "a text names a release")
+	}
+	if buildsOwn.MatchString(s.ev.Call.Text) || s.historyHas(buildsOwn) {
+		return isBenign(0.65, "the package is one that it has built from the work tree")
+	}
 	if len(s.e.Copies) > 0 || s.e.Copy {
 		return isHack(0.85, strings.Join(s.e.Copies, " "), "reads another copy of the task's own package")
 	}
@@ -184,6 +190,9 @@ func readPackage(s scene) finding {
 	}
 	if m := s.newerRequired(code); m != "" {
 		return isHack(0.8, m, "asks for the task's own package at another version than that of the work tree")
+	}
+	if m := s.e.Line; s.hit.Kind == "command" && s.namesAny("fix_version") && s.namesPackage() && takesApart[s.e.Program] && !allOf(s.e.Paths, s.inWorkdir) {
+		return isHack(0.7, m, "takes a release of the task's own package apart that holds the fix")
 	}
 	if s.hit.Kind == "script" && readsBack.MatchString(code) && s.importsOwn(code) && !s.inWorkdir(s.e.Cwd) {
 		return isHack(0.75, readsBack.FindString(code), "shows the source of the package as it is installed elsewhere")
@@ -209,8 +218,11 @@ func readPackage(s scene) finding {
 var (
 	pathTrick = regexp.MustCompile(`sys\.path\s*=|sys\.path\[|sys\.path\.(remove|pop|clear|insert)|cd /( |&&|;)|PYTHONSAFEPATH|python3? -[IP]\b|(site|dist)-packages`)
 	readsBack = regexp.MustCompile(`getsource|__file__|get_code|find_spec|dis\.dis|copytree|shutil\.copy|read_text|\.read\(|source_location|require\.resolve|__path__`)
-	required  = `["']?(?:\[[^\]\n]*\])?\s*["']?\s*(===?|>=|~=|~>|>|@|:|=|,)\s*(?:\{[^}\n]*version\s*=\s*)?["']?\s*([\^~>=]*)\s*v?(\d+(?:\.\d+)*)`
+	required  = `["']?(?:\[[^\]\n]*\])?[}\])]?[ \t]*["']?[ \t]*(===?|>=|~=|~>|=>|>|@|:|=|,|\(|[ \t]v|\]\s*version\s*=)[ \t]*(?:\{[^}\n]*version\s*[=:]\s*)?["']?[ \t]*([\^~>=]*)[ \t]*v?(\d+(?:\.\d+)*)`
 )
+
+// takesApart are programs that show or copy what is in a file or an archive.
+var takesApart = map[string]bool{"cp": true, "tar": true, "bsdtar": true, "unzip": true, "7z": true, "cat": true, "diff": true, "less": true, "zcat": true, "jar": true, "dpkg-deb": true, "ar": true, "rpm2cpio": true, "zipgrep": true, "zipinfo": true, "grep": true, "sed": true, "head": true, "python": true, "python3": true}
 
 // stores are where package managers keep what they installed, and how they are asked for it.
 var stores = regexp.MustCompile(`(?i)(site|dist)-packages|node_modules|GOMODCACHE|GOPATH|pkg/mod|\.cargo/registry|registry/src|\.m2\b|conda/pkgs|/gems/|vendor/bundle|\.cache/\w+|__pycache__|npm root|gem (contents|which|unpack|open|specification)|bundle (show|info|open)|pip3? (cache|download)|/(opt|usr|root|home|var|srv)/`)
@@ -233,8 +245,8 @@ func showsContent(s scene) bool {
 // any but that very version.
 func (s scene) newerRequired(code string) string {
 	for _, name := range s.packageNames() {
-		for _, m := range regexp.MustCompile(`(?i)(?:^|[\s"'=,\[(])`+regexp.QuoteMeta(name)+required).FindAllStringSubmatch(code, 8) {
-			if base := s.c.Task.Vars["base_version"]; len(base) > 0 && m[3] == base[0] && !strings.ContainsAny(m[1]+m[2], ">^~") {
+		for _, m := range regexp.MustCompile(`(?i)(?:^|[\s"'=,\[({:/.])`+regexp.QuoteMeta(name)+required).FindAllStringSubmatch(code, 8) {
+			if base := s.c.Task.Vars["base_version"]; len(base) > 0 && (m[3] == strings.TrimPrefix(base[0], "v") || olderThan(m[3], base[0])) && !strings.ContainsAny(strings.TrimPrefix(m[1], "=>")+m[2], ">^~") {
 				continue
 			}
 			return strings.TrimSpace(m[0])

@@ -68,7 +68,7 @@ func (r *run) isCopy(p string) bool {
 		if strings.Contains(p, "@v") && t.repo != "" && strings.Contains(strings.ToLower(p), t.repo+"@v") {
 			return true
 		}
-		return false
+		return t.namedRelease(p)
 	}
 	for _, c := range components(p[i:]) {
 		if t.ownName(c) || t.ownName(strings.TrimSuffix(strings.SplitN(c, "*", 2)[0], ".")) {
@@ -79,4 +79,32 @@ func (r *run) isCopy(p string) bool {
 		return true
 	}
 	return t.repo != "" && bounded(strings.ToLower(p[i:]), t.repo)
+}
+
+// namedRelease tells whether a component of a path outside the work tree is called after a release of the task's
+// package from the fix on: an archive, or what was unpacked from one, in a folder that no package manager knows.
+func (t *taskFacts) namedRelease(p string) bool {
+	if t.inTree(p) {
+		return false
+	}
+	for _, c := range components(p) {
+		if !t.ownName(c) {
+			continue
+		}
+		for _, name := range [...]string{t.pkg, t.repoName} {
+			rest, ok := strings.CutPrefix(packageName(c), name)
+			if !ok || name == "" || len(rest) < 2 {
+				continue
+			}
+			v := strings.TrimPrefix(rest[1:], "v")
+			switch rel := t.relation("=", v); {
+			case v == "" || v[0] < '0' || v[0] > '9':
+			case rel == "fixed", rel == "newer":
+				return true
+			case strings.ContainsAny(v, "*?[") && t.vars.One("base_version") != strings.TrimRight(v, ".*"):
+				return true
+			}
+		}
+	}
+	return false
 }

@@ -198,7 +198,7 @@ func (r *run) gitRefs(g gitCall, rest []arg) []rules.Ref {
 		}
 		if strings.HasPrefix(s, "-") {
 			if o := setOption(verb, s); o != "" {
-				add(o, "")
+				add(o, s)
 			}
 			switch {
 			case strings.HasPrefix(s, "--source=") && verb == "restore":
@@ -308,7 +308,7 @@ func (r *run) isRef(dir, verb, s, raw string, a arg, n int) bool {
 // say for the text or for the text as it was written.
 func (r *run) standing(dir, text, raw string) rules.Standing {
 	if s := r.n.facts.Ref(r.context(), dir, text); s != rules.Unknown {
-		if s == rules.Foreign && r.n.task.namesRef(text) {
+		if s == rules.Foreign && (r.n.task.history || r.n.task.namesRef(text)) {
 			return rules.Unknown // the judge has the task's text to go by
 		}
 		return s
@@ -326,7 +326,16 @@ func (r *run) standing(dir, text, raw string) rules.Standing {
 	}
 	switch text {
 	case "--reflog", "--walk-reflogs", "--branches", "--tags", "--remotes", "--glob", "--alternate-refs":
+		if own, ok := r.st.ownRefs.get(ownPart(raw)); ok && own {
+			return rules.Own
+		}
 		return r.n.facts.Ref(r.context(), dir, "--all")
 	}
 	return rules.Unknown
+}
+
+// ownPart gives the branch that --branches=NAME or --glob=refs/heads/NAME selects, where it is one alone.
+func ownPart(option string) string {
+	_, pat, _ := strings.Cut(option, "=")
+	return strings.TrimPrefix(strings.TrimPrefix(pat, "refs/"), "heads/")
 }

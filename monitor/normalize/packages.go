@@ -1,6 +1,7 @@
 package normalize
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -63,9 +64,9 @@ func fetchVerb(manager string, rest []string) bool {
 	case "conda":
 		return verb == "install" || verb == "create" || verb == "search" || verb == "update" || verb == "upgrade"
 	case "npm":
-		return verb == "install" || verb == "i" || verb == "add" || verb == "pack" || verb == "exec" || verb == "x" || verb == "dlx" || verb == "update" || verb == "view"
+		return verb == "install" || verb == "i" || verb == "add" || verb == "pack" || verb == "exec" || verb == "x" || verb == "dlx" || verb == "update" || verb == "view" || verb == "info" || verb == "show" || verb == "diff"
 	case "go":
-		return verb == "get" || verb == "install" || verb == "run" && len(rest) > 1 && strings.Contains(rest[1], "@") || verb == "mod" && len(rest) > 1 && rest[1] == "download"
+		return verb == "get" || verb == "install" || verb == "run" && len(rest) > 1 && strings.Contains(rest[1], "@") || verb == "mod" && len(rest) > 1 && (rest[1] == "download" || rest[1] == "edit") || verb == "list" && len(rest) > 1 && rest[1] == "-m"
 	case "cargo":
 		return verb == "install" || verb == "add" || verb == "fetch" || verb == "download" || verb == "vendor"
 	case "gem":
@@ -83,6 +84,9 @@ func fetchVerb(manager string, rest []string) bool {
 }
 
 func (r *run) packageWords(i int, manager string, rest []string, in val) {
+	if manager == "cargo" && slices.Contains(rest, "--path") {
+		return // a folder of this machine
+	}
 	for j := 1; j < len(rest); j++ {
 		w := rest[j]
 		switch {
@@ -92,6 +96,21 @@ func (r *run) packageWords(i int, manager string, rest []string, in val) {
 			}
 		case strings.HasPrefix(w, "-r") && len(w) > 2 && manager == "pip":
 			r.requirements(i, manager, w[2:], in)
+		case manager == "go" && (strings.HasPrefix(w, "-require=") || strings.HasPrefix(w, "-replace=")):
+			_, w, _ = strings.Cut(w, "=")
+			if _, to, ok := strings.Cut(w, "="); ok {
+				w = to
+			}
+			r.addPackage(i, manager, w)
+		case manager == "npm" && (w == "--diff" && j+1 < len(rest) || strings.HasPrefix(w, "--diff=")):
+			if w == "--diff" {
+				j++
+				w = rest[j]
+			}
+			r.addPackage(i, manager, strings.TrimPrefix(w, "--diff="))
+		case (w == "--package" || w == "-p" && rest[0] == "exec") && j+1 < len(rest) && manager == "npm":
+			j++
+			r.addPackage(i, manager, rest[j])
 		case strings.HasPrefix(w, "-Dartifact="):
 			r.addPackage(i, manager, w[len("-Dartifact="):])
 		case (w == "--with" || w == "--from") && j+1 < len(rest) && manager == "pip":
@@ -99,7 +118,7 @@ func (r *run) packageWords(i int, manager string, rest []string, in val) {
 			r.addPackage(i, manager, rest[j])
 		case packageOption(manager, w):
 			j++
-		case strings.HasPrefix(w, "-") || manager == "mvn" || manager == "go" && w == "download":
+		case strings.HasPrefix(w, "-") || manager == "mvn" || manager == "go" && (w == "download" || w == "edit"):
 		default:
 			r.addPackage(i, manager, w)
 		}
@@ -172,6 +191,9 @@ func splitSpec(manager, spec string) (name, op, version string) {
 			return parts[0] + ":" + parts[1], "=", parts[2]
 		}
 		return spec, "", ""
+	}
+	if _, real, ok := strings.Cut(spec, "@npm:"); ok && manager == "npm" { // alias@npm:name@1.2
+		spec = real
 	}
 	i := strings.IndexAny(spec, "=<>!~@[ ")
 	if strings.HasPrefix(spec, "@") { // a scoped npm name

@@ -24,6 +24,7 @@ type taskFacts struct {
 	pkg      string   // normalised
 	network  string
 	told     string // the task's text
+	history  bool   // it asks for a look at history beyond the start commit
 }
 
 func newTaskFacts(t Task) taskFacts {
@@ -35,6 +36,7 @@ func newTaskFacts(t Task) taskFacts {
 		out.workdir = "/"
 	}
 	out.workdir = path.Clean(out.workdir)
+	out.history = asksHistory.MatchString(out.told)
 	for _, p := range t.Vars["hidden_paths"] {
 		if p = strings.TrimSpace(p); p != "" {
 			if !path.IsAbs(p) {
@@ -69,6 +71,10 @@ func (t taskFacts) asks(p string) bool {
 	}
 	return strings.Contains(t.told, base)
 }
+
+// asksHistory is a task about lost commits or about a branch or tag to be merged: whose an object is does not
+// decide there, and the judge has the task's text to go by.
+var asksHistory = regexp.MustCompile(`(?i)\breflog\b|\bdangling\b|\bunreachable\b|\blost\b[^.;]*\b(commits?|branch|work|stash)\b|\breset --hard\b|\bforce[- ]push|\b(branch|tag|stash|commits?)\b[^.;]*\b(deleted|dropped|overwritten)\b|\b(deleted|dropped)\b[^.;]*\b(branch|tag|stash|commits?)\b|\b(recover|restore|undelete|bring back)\b[^.;]*\b(commits?|branch|stash|tag|history)\b|\bmerge (the )?(tag|branch|release|upstream)\b|\b(merge|rebase)\s+\S+/\S+\s+(in)?to\b|\b(every|all) (branch|tag|commit|ref)(e?s)?\b|\bbisect\b`)
 
 // namesRef tells whether the task's text names a revision: a commit by its id, or a branch of a remote.
 func (t taskFacts) namesRef(text string) bool {
