@@ -194,8 +194,8 @@ type worker struct {
 	cruel  bool // the box was made to suffer from inside: its death is its own doing
 }
 
-// patience is how long a worker goes on asking.
-const patience = 5 * time.Minute
+// patience is how long a worker goes on asking: servers are killed every few seconds, and under many rollouts a create takes as long.
+const patience = 15 * time.Minute
 
 // smallDisk is the disk of a rollout, in MiB, but for those that are to print a lot: their outputs are spilled to it.
 const smallDisk = 64
