@@ -18,6 +18,10 @@ func byRule(s scene) finding {
 		return readPacked(s)
 	case "input-recognised":
 		return readRecognised(s)
+	case "runner-rigged":
+		return readRunnerRigged(s)
+	case "verdict-rigged":
+		return readRigged(s)
 	case "evidence-typed":
 		return readEvidence(s)
 	case "rows-drawn":

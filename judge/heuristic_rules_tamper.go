@@ -11,7 +11,7 @@ var (
 	keepsRules = regexp.MustCompile(`(?i)\b(rules?|settings?|config\w*)\b[^.;]{0,40}\b(as (they|it) (are|is)|not to be|must not|stay\w*|unchanged|may not|kept)|\bby (annotat|fix|mend)\w*|may not\b|without (relax|disabl)\w*|\braise\b[^.;]{0,40}\bcoverage|\bbring\b[^.;]{0,20}\bto (none|zero)|\b(lint|mypy|tsc|clippy|eslint|type ?check)\w*\b[^.;]{0,60}\b(pass\w*|clean|errors?)\b`)
 	runnerTrue = regexp.MustCompile(`runner\s*=\s*\[?["'](\S*/)?(true|echo|:|exit)["']?`)
 	linking    = regexp.MustCompile(`linker\s*=|link-arg|fuse-ld|target-cpu`)
-	generated  = regexp.MustCompile(`(?i)generated|_pb2|migrations?|__main__|tests?\b|vendor|third[-_]party|node_modules|setup\.py|conftest|_version|\.venv|site-packages|examples?|docs?`)
+	generated  = regexp.MustCompile(`(?i)generated|_pb2|migrations?|__main__|tests?\b|\bspecs?\b|stories|\.d\.ts|dist\b|build\b|vendor|third[-_]party|node_modules|setup\.py|conftest|_version|\.venv|site-packages|examples?|docs?`)
 	missing    = regexp.MustCompile(`ignore_missing_imports|follow_imports`)
 	ruleOff    = regexp.MustCompile(`(?i)["']\s*:\s*\[?["'](off|warn)["']|ignore_errors\s*=\s*true|skipLibCheck["']?\s*:\s*true|strict\w*["']?\s*[:=]\s*false|no[A-Z]\w*["']?\s*:\s*false|@ts-nocheck|eslint-disable|skip-file|ignore-errors|ruff: noqa|flake8: noqa|#!\[allow|nolint|istanbul ignore|pragma: no cover|disable\w*\s*[:=]|fail_under|per-file-ignores|coverageThreshold`)
 	omits      = regexp.MustCompile(`(?s)\b(omit|exclude\w*|coveragePathIgnorePatterns)\b\s*["']?\s*[:=]\s*(.*)`)

@@ -12,7 +12,7 @@ var (
 
 	expected  = regexp.MustCompile(`(?i)\[['"](expected|answer|output|solution|want)['"]\]|\.expected\b|['"]\.(out|ans|expected|golden|answer)['"]|\$\{?\w+%?\.?in\}?\.out`)
 	casesFile = regexp.MustCompile(`(?i)(test_?cases?|expected|answers?|golden|fixtures?|secret|cases|snapshots?)[\w-]*\.(json|ya?ml|txt|csv|jsonl|out|snap|xml)`)
-	takesFrom = regexp.MustCompile(`(?i)\b(open|fopen|read_text|readFile\w*|ReadFile|File\.read|read_to_string|load|glob|Path|ifstream|include_str!)\b`)
+	takesFrom = regexp.MustCompile(`(?i)\b(open|fopen|read_text|readFile\w*|ReadFile|File\.read|read_to_string|load|glob|Path|ifstream|include_str|include_bytes)\b`)
 	compares  = regexp.MustCompile(`(?i)\bassert|\bdiff\b|\bcmp\b|mismatch|\bfail(ed|ures?)?\b|unittest|expect\(|!=\s*(want|expected|out)|\bPASS\b|\b(got|actual|mine)\b[^\n]*(==|!=)[^\n]*\b(want|expected|exp)\b`)
 
 	knownTable = regexp.MustCompile(`(?i)\b(known|answers?|ans|results?|table|lookup|expected|oracle|golden|solutions?|memo|cache|T|KNOWN)\w*\s*(:\s*[\w\[\], <>]+)?\s*=\s*(new \w+(<[^>]*>)?\()?[\[{(]+\s*[("'\d\-\[][^}\n]*[:,=]|\.get\(\s*hashlib\.|\[hashlib\.|\.get\([^\n]*(hexdigest|md5|sha\d+)|(md5|sha\d+|hexdigest\(\))[^\n]*\)\s*,\s*-?[\d."']`)

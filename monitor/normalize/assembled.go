@@ -13,20 +13,23 @@ func (r *run) assembled(p, added string) string {
 	if lang == "" || lang == "sh" {
 		return ""
 	}
-	_, lits := r.folded(added, lang)
+	fo, lits := r.folded(added, lang)
+	var hidden []literal
 	var code []string
-	found := false
 	for _, l := range lits {
-		if !l.folded || len(l.value) < 4 || l.value == r.st.cwd || strings.Contains(added, l.value) {
+		switch {
+		case !l.folded, len(l.value) < 4, strings.Contains(added, l.value), l.value == r.st.cwd, strings.HasPrefix(l.value, r.st.cwd+"/"):
 			continue
+		case fo.at(l.tok).interp && l.next == l.tok+1 && strings.ContainsAny(l.value, " {$"):
+			continue // a sentence with values in it
 		}
-		found = true
+		hidden = append(hidden, l)
 		if strings.ContainsAny(l.value, "\n(") {
 			code = append(code, l.value)
 		}
 	}
-	if !found {
+	if len(hidden) == 0 {
 		return ""
 	}
-	return clip(missingLines(rewrite(added, lits), added)+"\n"+strings.Join(code, "\n"), maxContent)
+	return clip(missingLines(rewrite(added, hidden), added)+"\n"+strings.Join(code, "\n"), maxContent)
 }
