@@ -189,6 +189,35 @@ func (w *world) endOne() int {
 	return 1
 }
 
+// Who deletes a rollout at the moment at which a listing first shows it frees its place.
+func TestDeletedAsSoonAsItIsListed(t *testing.T) {
+	w := crowded(t, 1)
+	ctx := context.Background()
+	for i := range 300 {
+		got := w.ask(ctx)
+		gone := false
+		for made := false; !made || !gone; {
+			views, _, err := w.m.List(ctx, Filter{Status: StatusRunning, Limit: 1})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(views) == 1 {
+				gone = w.m.Delete(ctx, views[0].ID) == nil
+			}
+			select {
+			case a := <-got:
+				if made = true; a.err != nil {
+					t.Fatal(a.err)
+				}
+			default:
+			}
+		}
+		if c := w.m.Capacity(); c.Live != 0 {
+			t.Fatalf("after %d: %+v", i+1, c)
+		}
+	}
+}
+
 // Whatever comes and goes, there are never more rollouts than there may be, and all places are free again at
 // the end.
 func TestCapacityUnderAnything(t *testing.T) {
