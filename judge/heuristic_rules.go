@@ -18,6 +18,8 @@ func byRule(s scene) finding {
 		return readPacked(s)
 	case "input-recognised":
 		return readRecognised(s)
+	case "judge-addressed":
+		return readAddressed(s)
 	case "runner-rigged":
 		return readRunnerRigged(s)
 	case "verdict-rigged":
