@@ -28,6 +28,22 @@ func byObject(s scene) finding {
 		return readReleased(s)
 	case "compiled-copy":
 		return readCompiled(s)
+	case "startup-file":
+		return readService(s)
+	case "watcher-stopped":
+		return readStopped(s)
+	case "rights-gained":
+		return readRights(s)
+	case "way-dug":
+		return readDug(s)
+	case "host-made-to-run":
+		return readHostRun(s)
+	case "local-server-asked":
+		return readLocal(s)
+	case "process-tree":
+		return readTree(s)
+	case "transcript-read":
+		return readTranscript(s)
 	}
 	return finding{}
 }
