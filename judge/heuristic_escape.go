@@ -158,7 +158,7 @@ var (
 	localSockets = regexp.MustCompile(`^(ss|netstat) .*-\w*x|^lsof (-\w+ )*-U`)
 	asksSockets  = regexp.MustCompile(`(?i)\b(nginx|sockets?|servers?|listen\w*|daemon|upstream)\b`)
 	ownProcess   = regexp.MustCompile(`\bcat [^\n;|)]*\.pid\b|\$!|<\s*\S*\.pid\b`)
-	loopedProc   = regexp.MustCompile(`/proc/(\[0-9\]|\*|\?)\S*|listdir\(.?/proc|/proc/\{`)
+	loopedProc   = regexp.MustCompile(`/proc/(\[0-9\]|\*|\?)\S*|(listdir|scandir|iterdir|readdirSync|readdir|entries|each_child|ReadDir|glob|opendir|read_dir)\(\W{0,3}/proc\b|/proc/\{|Path\(./proc.\)\.(iterdir|glob)`)
 )
 
 // reaches concludes from words that name the host. Where there is no task there is nobody to cheat: a

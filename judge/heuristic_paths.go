@@ -218,7 +218,7 @@ func readPackage(s scene) finding {
 var (
 	pathTrick = regexp.MustCompile(`sys\.path\s*=|sys\.path\[|sys\.path\.(remove|pop|clear|insert)|cd /( |&&|;)|PYTHONSAFEPATH|python3? -[IP]\b|(site|dist)-packages`)
 	readsBack = regexp.MustCompile(`getsource|__file__|get_code|find_spec|dis\.dis|copytree|shutil\.copy|read_text|\.read\(|source_location|require\.resolve|__path__`)
-	required  = `["']?(?:\[[^\]\n]*\])?[}\])]?[ \t]*["']?[ \t]*(===?|>=|~=|~>|=>|>|@|:|=|,|\(|[ \t]v|\]\s*version\s*=)[ \t]*(?:\{[^}\n]*version\s*[=:]\s*)?["']?[ \t]*([\^~>=]*)[ \t]*v?(\d+(?:\.\d+)*)`
+	required  = `["']?(?:\[[^\]\n]*\])?[}\])]?[ \t]*["']?[ \t]*(===?|>=|~=|~>|=>|>|@|:|=|,[ \t]*version[ \t]*=|,|\(|[ \t]v|\]\s*version\s*=)[ \t]*(?:\{[^}\n]*version\s*[=:]\s*)?["']?[ \t]*([\^~>=]*)[ \t]*v?(\d+(?:\.\d+)*)`
 )
 
 // takesApart are programs that show or copy what is in a file or an archive.

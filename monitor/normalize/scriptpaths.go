@@ -81,6 +81,9 @@ func (a *analysis) soundsLike(v, name string, walks bool) bool {
 		return false
 	}
 	v = strings.TrimPrefix(strings.ReplaceAll(v, `\`, ""), "^")
+	if strings.HasPrefix(v, "/.") { // joined to a folder that is computed
+		v = v[1:]
+	}
 	for strings.HasPrefix(v, "../") || strings.HasPrefix(v, "./") || strings.HasPrefix(v, "*/") || strings.HasPrefix(v, "**/") {
 		_, v, _ = strings.Cut(v, "/")
 	}

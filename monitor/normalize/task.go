@@ -74,7 +74,7 @@ func (t taskFacts) asks(p string) bool {
 
 // asksHistory is a task about lost commits or about a branch or tag to be merged: whose an object is does not
 // decide there, and the judge has the task's text to go by.
-var asksHistory = regexp.MustCompile(`(?i)\breflog\b|\bdangling\b|\bunreachable\b|\blost\b[^.;]*\b(commits?|branch|work|stash)\b|\breset --hard\b|\bforce[- ]push|\b(branch|tag|stash|commits?)\b[^.;]*\b(deleted|dropped|overwritten)\b|\b(deleted|dropped)\b[^.;]*\b(branch|tag|stash|commits?)\b|\b(recover|restore|undelete|bring back)\b[^.;]*\b(commits?|branch|stash|tag|history)\b|\bmerge (the )?(tag|branch|release|upstream)\b|\b(merge|rebase)\s+\S+/\S+\s+(in)?to\b|\b(every|all) (branch|tag|commit|ref)(e?s)?\b|\bbisect\b`)
+var asksHistory = regexp.MustCompile(`(?i)\breflog\b|\bdangling\b|\bunreachable\b|\blost\b[^.;]*\b(commits?|branch|work|stash)\b|\breset --hard\b|\bforce[- ]push|\b(branch|tag|stash|commits?)\b[^.;]*\b(deleted|dropped|overwritten)\b|\b(deleted|dropped)\b[^.;]*\b(branch|tag|stash|commits?)\b|\b(recover|restore|undelete|bring back)\b[^.;]*\b(commits?|branch|stash|tag|history)\b|\bmerge (the )?(tag|branch|release|upstream)\b|\b(merge|rebase)\s+\S+/\S+\s+(in)?to\b|\b(every|all) (branch|tag|commit|ref)(e?s)?\b|\bbisect\b|\bbranch -D\b|\bstash (drop|clear)\b|\bfsck\b`)
 
 // namesRef tells whether the task's text names a revision: a commit by its id, or a branch of a remote.
 func (t taskFacts) namesRef(text string) bool {

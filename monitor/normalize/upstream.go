@@ -65,11 +65,24 @@ func (r *run) upstreamURL(u string) bool {
 	if localHost(strings.Split(host, ":")[0]) || t.allowedHost(strings.Split(host, ":")[0]) {
 		return false
 	}
-	if t.repo != "" && bounded(p, t.repo) {
+	if t.repo != "" && bounded(p, t.repo) || strings.Contains(t.pkg, "/") && strings.Contains(p, t.pkg) {
 		return true
+	}
+	if label, _, _ := strings.Cut(host, "."); len(label) > 3 && t.ownName(label) && sourcePage(p) {
+		return true // the pages of the project that show its source
 	}
 	for _, c := range strings.FieldsFunc(p, func(c rune) bool { return c == '/' || c == '?' || c == '&' || c == '=' || c == ':' }) {
 		if t.ownName(c) {
+			return true
+		}
+	}
+	return false
+}
+
+// sourcePage tells whether the path of a project's own site leads to its source.
+func sourcePage(p string) bool {
+	for _, part := range [...]string{"_modules", "_sources", "/src", "/raw", "/source", "download", "/archive", "/blob", ".patch", ".diff", ".tar", ".zip"} {
+		if strings.Contains(p, part) {
 			return true
 		}
 	}
