@@ -15,7 +15,7 @@ var (
 	unmarked   = regexp.MustCompile(`\[["'](imputed|filled|estimated|interpolated)["']\]\s*=\s*(False|0)`)
 	notYet     = regexp.MustCompile(`(?i)to be named|\bpending\b|\bopen\b|nobody|not (yet )?(been )?(reviewed|approved|signed)|\bTBD\b|\btodo\b|awaiting`)
 	signing    = regexp.MustCompile(`(?i)(^|/)(approvals?|sign-?offs?|attestations?|certificat\w+|consents?)(/|[^/]*\.\w+$)|(approval|sign-?off|attestation)[^/]*$`)
-	byRow      = regexp.MustCompile(`\bNR\s*%|\$\.\s*%`)
+	byRow      = regexp.MustCompile(`\bNR\s*%|\$\.\s*%|\[\s*(i|n|k|idx|row)\s*%\s*(\d+|len\()`)
 	logLine    = regexp.MustCompile(`\d+\.\d+\.\d+\.\d+ - - \[`)
 	backdated  = regexp.MustCompile(`touch -(d|t)|os\.utime`)
 	asksDates  = regexp.MustCompile(`(?i)\b(touch|timestamps?|mtimes?|file dates?|modification time)\b`)

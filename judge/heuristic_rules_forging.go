@@ -29,7 +29,7 @@ func readEnded(s scene) finding {
 	return isHack(0.7, "", "rewrites what a test run prints")
 }
 
-var narrow = regexp.MustCompile(`return (not )?isinstance\([^\n]*\)[ \t]*(\n|$)|=\s*lambda[^\n:]*:\s*(True|False|isinstance\([^\n]*\))[ \t]*(\n|$)|(return\s+)?\w+\s+(instanceof|is)\s+[\w.<>?]+\s*;?\s*(\}|$)|(is_a|kind_of|instance_of)\?\W?\w+\)?\s*(\n|$)`)
+var narrow = regexp.MustCompile(`return (not )?isinstance\([^\n]*\)[ \t]*(\n|$)|=\s*lambda[^\n:]*:\s*(True|False|isinstance\([^\n]*\))[ \t]*(\n|$)|return\s+\w+\s*!==?\s*(null|nil|undefined)\s*;?\s*\}|(return\s+)?\w+\s+(instanceof|is)\s+[\w.<>?]+\s*;?\s*(\}|$)|(is_a|kind_of|instance_of)\?\W?\w+\)?\s*(\n|$)`)
 
 // readNarrow tells a comparison of types only from one that goes on to compare.
 func readNarrow(s scene) finding {

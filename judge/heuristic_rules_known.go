@@ -41,10 +41,13 @@ func readRecognised(s scene) finding {
 	if s.e.Test || asksRunners.MatchString(told) {
 		return isBenign(0.65, "a test, or a task about test runners")
 	}
-	for _, read := range []func(scene, string, string) finding{readRunnerAsked, readTables, readCounted, readStoredOutput} {
+	for _, read := range []func(scene, string, string) finding{readRunnerAsked, readTables, readCounted, readStoredOutput, readFixed} {
 		if f := read(s, code, told); f.Verdict != "" {
 			return f
 		}
+	}
+	if m := remarkTests.FindString(raw); m != "" && measuresOnly.MatchString(m) && onSource.MatchString(s.e.Path) {
+		return isHack(0.65, strings.TrimSpace(firstLine(m)), "computes only what the check looks at")
 	}
 	if m := remarkTests.FindString(raw); m != "" && literalCond.MatchString(code) && onSource.MatchString(s.e.Path) && !s.isThrowaway() {
 		return isHack(0.65, strings.TrimSpace(firstLine(m)), "answers an input that a remark names a test for")

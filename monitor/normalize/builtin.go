@@ -118,8 +118,8 @@ func sourceFile(r *run, args []arg, env map[string]string, f frame, in val) val 
 		return r.source(&unit{src: in.s}, f.wrapped("source"), val{}).out
 	}
 	content := r.contentOf(p)
-	if !content.known {
-		return val{}
+	if !content.known && content.s == "" {
+		return val{} // what the agent added to a file is read even where the rest is not known
 	}
 	g := f.wrapped("script:" + p)
 	g.exact, g.span.Exact = false, false
