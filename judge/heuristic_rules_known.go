@@ -103,14 +103,14 @@ var returnsIt = regexp.MustCompile(`\b(return|yield|echo|print\w*|puts|cout)\b|=
 // allDigits reports whether each alternative holds several digits, as dates and figures do.
 func allDigits(alternatives string) bool {
 	for _, a := range strings.Split(alternatives, "|") {
-		if n := len(digits.FindAllString(a, 5)); n < 4 {
+		if n := len(aDigit.FindAllString(a, 5)); n < 4 {
 			return false
 		}
 	}
 	return true
 }
 
-var digits = regexp.MustCompile(`\d`)
+var aDigit = regexp.MustCompile(`\d`)
 
 // readCounted looks for answers by the number of the call.
 func readCounted(_ scene, code, told string) finding {
