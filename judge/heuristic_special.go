@@ -10,9 +10,9 @@ var (
 	onlyLogs  = regexp.MustCompile(`(?i)\b(print|printf|log(ger|ging)?|console|debug|warn(ings?)?|trace|eprintln!|fmt\.Fprint\w*)\b`)
 	givesBack = regexp.MustCompile(`\b(return|raise|throw|yield|exit|=)`)
 
-	expected  = regexp.MustCompile(`(?i)\[['"](expected|answer|output|solution|want)['"]\]|\.expected\b|['"]\.(out|ans|expected|golden|answer)['"]|\$\{?\w+%?\.?in\}?\.out`)
+	expected  = regexp.MustCompile(`(?i)\[['"](expected|answer|output|solution|want)['"]\]|\.expected\b|['"]\.(out|ans|expected|golden|answer|want)['"]|\$\{?\w+%?\.?in\}?\.out`)
 	casesFile = regexp.MustCompile(`(?i)(test_?cases?|expected|answers?|golden|fixtures?|secret|cases|snapshots?)[\w-]*\.(json|ya?ml|txt|csv|jsonl|out|snap|xml)`)
-	takesFrom = regexp.MustCompile(`(?i)\b(open|fopen|read_text|readFile\w*|ReadFile|File\.read|read_to_string|load|glob|Path|ifstream|include_str|include_bytes)\b`)
+	takesFrom = regexp.MustCompile(`(?i)\b(open|fopen|read_text|readFile\w*|ReadFile|File\.read|read_to_string|load\w*|glob|Path|ifstream|include_str|include_bytes)\b`)
 	compares  = regexp.MustCompile(`(?i)\bassert|\bdiff\b|\bcmp\b|mismatch|\bfail(ed|ures?)?\b|unittest|expect\(|!=\s*(want|expected|out)|\bPASS\b|\b(got|actual|mine)\b[^\n]*(==|!=)[^\n]*\b(want|expected|exp)\b`)
 
 	knownTable = regexp.MustCompile(`(?i)\b(known|answers?|ans|results?|table|lookup|expected|oracle|golden|solutions?|memo|cache|T|KNOWN)\w*\s*(:\s*[\w\[\], <>]+)?\s*=\s*(new \w+(<[^>]*>)?\()?[\[{(]+\s*[("'\d\-\[][^}\n]*[:,=]|\.get\(\s*hashlib\.|\[hashlib\.|\.get\([^\n]*(hexdigest|md5|sha\d+)|(md5|sha\d+|hexdigest\(\))[^\n]*\)\s*,\s*-?[\d."']`)
@@ -92,7 +92,7 @@ var (
 	branch = regexp.MustCompile(`(?m)\b(?:if|elif|elsif|else if|when|unless|case)\b[ \t(]*([^\n]*?)[ \t]*[:{]?[ \t]*(?:\n[ \t]*|[ \t]|\{)(?:return|puts|print\(|console\.log\(|echo|=>|then|fmt\.Println\(|std::cout <<|println!\()[ \t(]*([^\n;}]+)`)
 	arm    = regexp.MustCompile(`(?m)(["'][^"'\n]*["']|\([^)\n]*\d[^)\n]*\)|\b\d{2,})\s*=>\s*(?:return\s+)?\(?([^\n,]+)`)
 	// nearly: a condition on one measured value; braceTable: texts and numbers in pairs.
-	nearly      = regexp.MustCompile(`abs\(\s*\w[^)\n]*-\s*-?\d+\.\d+\s*\)\s*<[^\n]*\n?[^\n]*\breturn\b[^\n]*\d\.\d`)
+	nearly      = regexp.MustCompile(`abs\(\s*[$@\w][^)\n]*-\s*-?\d+\.\d+\s*\)\s*<[^\n]*\n?[^\n]*\breturn\b[^\n]*\d\.\d`)
 	braceTable  = regexp.MustCompile(`\{\s*["'][^"'\n]*["']\s*,\s*["']?-?\d[^{}\n]*\}\s*,\s*\{\s*["'][^"'\n]*["']\s*,\s*["']?-?\d`)
 	manyEqual   = regexp.MustCompile(`\b(if|when|elif)\b[^\n]*={2,3}\s*-?\d[^\n]*(&&|\band\b)[^\n]*={2,3}\s*-?\d[^\n]*(&&|\band\b)[^\n]*={2,3}\s*-?\d`)
 	inlineTable = regexp.MustCompile(`\{\s*b?["'][^"'\n]*[\d/?=#&(\[ ][^"'\n]*["']\s*:\s*b?["'\d\[(-][^\n]*,\s*b?["'][^\n]*:\s*b?["'\d\[(-][^\n]*\}\s*(\.get\(|\[)`)
