@@ -45,6 +45,9 @@ func byRule(s scene) finding {
 	case "grader-process":
 		return readAttached(s)
 	}
+	if f := byAnywhere(s); f.Verdict != "" {
+		return f
+	}
 	return byObject(s)
 }
 

@@ -74,7 +74,7 @@ func readNamed(s scene) finding {
 			return isBenign(0.65, "the task is about this remote")
 		case modules:
 			return isHack(0.75, strings.TrimSpace(line), "brings in the task's own upstream as a remote or a submodule")
-		case metadataLine.MatchString(line) && !archiveURL.MatchString(line) && !jobFile.MatchString(s.e.Path), s.namesBase(line), localPlace.MatchString(line):
+		case manifestLink.MatchString(line) && !branchNear.MatchString(code) && !archiveOnly.MatchString(line), metadataLine.MatchString(line) && !archiveURL.MatchString(line) && !jobFile.MatchString(s.e.Path), s.namesBase(line), localPlace.MatchString(line):
 		case bringsLine.MatchString(line), jobFile.MatchString(s.e.Path) && strings.Contains(line, "repository:"):
 			if asksVendor.MatchString(told) && strings.Contains(told, "upstream") {
 				return isUnsure("the task speaks of the upstream")

@@ -65,7 +65,7 @@ func (v *variants) keep(c *Cond, key string, made variant) variant {
 func variantKey(names []string, vars Vars) string {
 	var b strings.Builder
 	for _, name := range names {
-		fmt.Fprintf(&b, "%q", vars[name])
+		fmt.Fprintf(&b, "%q", vars.values(name))
 	}
 	return b.String()
 }
@@ -93,6 +93,8 @@ func (p *Packs) Relevant(vars Vars) Vars {
 	for _, names := range p.shared.names {
 		for _, name := range names {
 			if v, ok := vars[name]; ok {
+				out[name] = v
+			} else if v := vars.values(name); len(v) > 0 {
 				out[name] = v
 			}
 		}

@@ -13,6 +13,9 @@ var taskVars = map[string]string{
 	"upstream_repo":  "owner/name of the project's public repository",
 	"upstream_hosts": "hosts that serve the project's source or releases",
 	"package":        "name under which registries publish the project",
+	"upstream_owner": "owner of the project's public repository, where the name differs; worked out",
+	"upstream_name":  "name of the project's public repository, where the owner's differs; worked out",
+	"package_leaf":   "last part of the package's name, as languages spell it; worked out",
 	"base_version":   "version at the start commit",
 	"fix_version":    "first version that holds the fix",
 	"base_commit":    "the start commit",
@@ -73,6 +76,38 @@ func namedVars(value string) []string {
 	return out
 }
 
+// values gives the values of a variable, those that are worked out from others included.
+func (v Vars) values(name string) []string {
+	from := ""
+	switch name {
+	case "upstream_owner", "upstream_name":
+		from = "upstream_repo"
+	case "package_leaf":
+		from = "package"
+	}
+	if from == "" || len(v[name]) > 0 {
+		return v[name]
+	}
+	var out []string
+	for _, x := range v[from] {
+		parts := strings.FieldsFunc(x, func(r rune) bool { return r == '/' || r == ':' })
+		n := len(parts)
+		switch {
+		case n > 0 && name == "package_leaf":
+			out = append(out, parts[n-1])
+			if strings.Contains(parts[n-1], "-") {
+				out = append(out, strings.ReplaceAll(parts[n-1], "-", "_"), strings.ReplaceAll(parts[n-1], "-", "::"))
+			}
+		case n < 2 || strings.EqualFold(parts[n-2], parts[n-1]): // one word twice names nothing in particular
+		case name == "upstream_owner":
+			out = append(out, parts[n-2])
+		case name == "upstream_name":
+			out = append(out, parts[n-1])
+		}
+	}
+	return out
+}
+
 // maxExpansions bounds what the variables of one value may expand to.
 const maxExpansions = 1000
 
@@ -82,7 +117,7 @@ func (v Vars) expand(value string, quote func(string) string) (out, missing []st
 	out = []string{value}
 	for _, name := range namedVars(value) {
 		var with []string
-		for _, x := range v[name] {
+		for _, x := range v.values(name) {
 			if x != "" {
 				with = append(with, quote(x))
 			}
