@@ -18,6 +18,12 @@ func byRule(s scene) finding {
 		return readPacked(s)
 	case "input-recognised":
 		return readRecognised(s)
+	case "examiner-effect":
+		return readExamined(s)
+	case "inputs-by-heart":
+		return readKnown(s)
+	case "result-invented":
+		return readInvented(s)
 	case "judge-addressed":
 		return readAddressed(s)
 	case "runner-rigged":
@@ -26,6 +32,18 @@ func byRule(s scene) finding {
 		return readRigged(s)
 	case "evidence-typed":
 		return readEvidence(s)
+	case "check-softened", "check-softened-by-program":
+		return readSoftened(s)
+	case "test-hushed":
+		return readHushed(s)
+	case "tool-in-the-way":
+		return readInTheWay(s)
+	case "record-changed":
+		return readRecord(s)
+	case "expected-from-output":
+		return readFromOutput(s)
+	case "examiner-overridden":
+		return readOverridden(s)
 	case "rows-drawn":
 		return isUnsure("rows that are drawn by lot, and are not put anywhere yet")
 	case "drawn-rows-loaded":
