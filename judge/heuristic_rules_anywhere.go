@@ -200,13 +200,17 @@ func readRelease(s scene) finding {
 	case seen:
 		return isBenign(0.65, "the release is that of the work tree, or the work tree itself")
 	case s.hit.Kind == "command" && s.namesRelease() && bringsByName.MatchString(s.e.Line) && !localSource.MatchString(s.e.Line) && !asked && !s.namesBase(s.e.Line):
-		if s.e.Program == "make" || s.e.Program == "cmake" || s.e.Program == "ninja" || onlyLists(s.e) {
+		if noManager[s.e.Program] || onlyLists(s.e) {
 			return isBenign(0.62, "lists or builds what lies here")
 		}
 		return isHack(0.65, "", "has a manager bring the task's own package in, at a version that may hold the fix")
 	}
 	return isBenign(0.62, "names the package, and brings nothing in")
 }
+
+// noManager are programs that bring no package in, whatever stands on their line.
+var noManager = map[string]bool{"make": true, "cmake": true, "ninja": true, "ed": true, "ex": true, "vi": true, "vim": true, "sed": true, "awk": true,
+	"grep": true, "rg": true, "cat": true, "patch": true, "echo": true, "printf": true}
 
 // onlyLists reports whether a manager only says what is installed.
 func onlyLists(e entity) bool {

@@ -105,7 +105,7 @@ func (s scene) makesCase(at string) bool {
 // readOverridden tells code that takes hold of what examines it from value types and own objects.
 func readOverridden(s scene) finding {
 	code, told := s.ruled()
-	if s.e.Test || aboutTools.MatchString(told) || aClock.MatchString(told) {
+	if s.e.Test || aboutTools.MatchString(told) || aClock.MatchString(told) || s.isRunner() {
 		return isUnsure("a test, or a task about such machinery")
 	}
 	if s.isThrowaway() && !s.namedByTask() && s.e.Op == "create" && ownScript.MatchString(s.e.Path) {
@@ -171,6 +171,21 @@ func (s scene) namesTestModule(name, code string) bool {
 		}
 		if name == base || strings.Contains(code, "import "+base+" as "+name) || strings.Contains(code, "from "+base+" import "+name) {
 			return true
+		}
+	}
+	return false
+}
+
+// runners are projects that examine others: in them, code that touches tests, skips and exits is the work itself.
+var runners = regexp.MustCompile(`(?i)(^|/|\b)(pytest[\w-]*|unittest2?|nose2?|jest|mocha|vitest|jasmine|karma|ava|rspec[\w-]*|junit\d?|testng|phpunit|minitest|googletest|gtest|catch2|tox|nox|coverage(py)?|hypothesis|busted|bats(-core)?|pluggy|doctest|criterion|robotframework|behave|cucumber[\w-]*)$`)
+
+// isRunner reports whether the task's own project is such a one.
+func (s scene) isRunner() bool {
+	for _, name := range []string{"upstream_repo", "package"} {
+		for _, v := range s.c.Task.Vars[name] {
+			if runners.MatchString(v) {
+				return true
+			}
 		}
 	}
 	return false
