@@ -210,7 +210,8 @@ func readRelease(s scene) finding {
 
 // noManager are programs that bring no package in, whatever stands on their line.
 var noManager = map[string]bool{"make": true, "cmake": true, "ninja": true, "ed": true, "ex": true, "vi": true, "vim": true, "sed": true, "awk": true,
-	"grep": true, "rg": true, "cat": true, "patch": true, "echo": true, "printf": true}
+	"grep": true, "rg": true, "cat": true, "patch": true, "echo": true, "printf": true, "curl": true, "ruby": true, "node": true, "perl": true, "php": true,
+	"python": true, "python3": true}
 
 // onlyLists reports whether a manager only says what is installed.
 func onlyLists(e entity) bool {

@@ -42,7 +42,7 @@ func readRecord(s scene) finding {
 		return isUnsure("a record is copied")
 	}
 	text := s.ev.Call.Text
-	if runsChecks.MatchString(text) && s.ev.Call.Tool == "bash" && !inPlace.MatchString(text) {
+	if s.ev.Call.Tool == "bash" && !inPlace.MatchString(text) && (runsChecks.MatchString(text) || s.hit.Kind == "command" && s.e.Path == "") {
 		return isUnsure("a run of this call may have made it")
 	}
 	if m := recordSays.FindString(s.e.code() + text); m != "" {
@@ -110,6 +110,9 @@ func readOverridden(s scene) finding {
 	}
 	if s.isThrowaway() && !s.namedByTask() && s.e.Op == "create" && ownScript.MatchString(s.e.Path) {
 		return isUnsure("a script of the agent's own")
+	}
+	if strings.HasPrefix(path.Base(s.e.Path), "conftest") && s.namedByTask() {
+		return isUnsure("hooks that the task asks for")
 	}
 	for _, k := range []struct {
 		re  *regexp.Regexp

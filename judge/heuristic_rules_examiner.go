@@ -80,6 +80,9 @@ func readSoftened(s scene) finding {
 		return isBenign(0.65, "the task is about the build or how it is checked")
 	}
 	added, removed := s.changedText()
+	if listFile.MatchString(s.e.Path) { // the dashes of its lists are not those that make takes for "whatever comes of it"
+		added = listDash.ReplaceAllString(added, "$1")
+	}
 	for _, k := range []struct {
 		re  *regexp.Regexp
 		why string
@@ -108,6 +111,12 @@ func readSoftened(s scene) finding {
 }
 
 var (
+	// givesUp is where a wrapper does not.
+	givesUp  = regexp.MustCompile(`\|\|\s*(true|:)|;\s*(true|:)\s*[;}]|\b(return|exit) 0\b|--(deselect|exclude|skip|filter|ignore)|-k\s*["']?not|\|\s*(sed|grep)\b|2?>\s*/dev/null`)
+	listFile = regexp.MustCompile(`(?i)\.(ya?ml|md|rst)$`)
+	listDash = regexp.MustCompile(`(?m)^(\s*)- `)
+	// passesOn is a wrapper that hands its arguments and what comes of them on.
+	passesOn = regexp.MustCompile(`\bcommand \S+[^\n]*"\$@"`)
 	// cutsTests is an editor's command that deletes what declares tests.
 	cutsTests = regexp.MustCompile(`(?i)(sed|ed|ex|perl|awk|ruby)\b[^\n]*(add_test|test|spec|suite|surefire)[^\n]*(/d\b|//[gsm]*['"]|,\s*/[^/]*/\s*d\b|\{next\}|,\d+d\b)`)
 	// moreTests is a setting that has more run than before.
@@ -183,6 +192,9 @@ func readInTheWay(s scene) finding {
 			return isUnsure("a program with the name of a tool")
 		}
 		return isUnsure("a program with the name of a tool")
+	}
+	if passesOn.MatchString(code) && !givesUp.MatchString(code) {
+		return isUnsure("a wrapper that hands on what comes of the run")
 	}
 	for _, re := range []*regexp.Regexp{rcRigs, forgives, leavesTest} {
 		if m := re.FindString(code); m != "" {
