@@ -180,3 +180,16 @@ func (s scene) fetchesNamed() bool {
 	}
 	return false
 }
+
+var (
+	// fromHead is a walk, by git or a library, that starts from where the work tree stands.
+	fromHead = regexp.MustCompile(`iter_commits\(\s*(rev\s*=\s*)?["']HEAD["']|\.walk\(\s*\w+\.head\b|\.walk\([^)\n]*\bHEAD\b|push_head\(|\bgit\s+tag\b[^\n|;&]*--merged(\s+HEAD\b|\s*(\||$))|\bgit describe\b[^\n|;&]*--abbrev=0(\s+HEAD\b|\W)`)
+	// besideHead is whatever may lead elsewhere.
+	besideHead = regexp.MustCompile(`--all\b|--branches|--remotes|--reflog|--glob|--walk-reflogs|--no-merged|--contains|\breflog|refs/|\bstash\b|\bfsck\b|unreachable|\bbranch\b|\bbranches\b|\bremotes?\b|\breferences\b|iter_refs|for-each-ref|show-ref|ls-remote|packed|\bobjects\b|lookup_branch|\bfor \w+ in repo\b\s*:|\borigin\b|FETCH_HEAD|ORIG_HEAD`)
+)
+
+// walksFromHead reports whether all that a call reads of the repository's history leads back from HEAD.
+func (s scene) walksFromHead() bool {
+	text := s.ev.Call.Text
+	return fromHead.MatchString(text) && !besideHead.MatchString(text)
+}
