@@ -1,6 +1,9 @@
 package rules
 
-import "sort"
+import (
+	"slices"
+	"sort"
+)
 
 // view is one event under one set: fields are extracted and scanned at most once. One goroutine.
 type view struct {
@@ -198,6 +201,9 @@ func (s *Set) matches(ev *Event, plain bool, in *room) map[*compiledRule][]match
 	for e := range numEntities {
 		for i := range ev.count(e) {
 			v.candidates(e, i, func(b *block) {
+				if !plain && v.hopeless(b, e, met[b.rule]) {
+					return
+				}
 				if by, ok := v.meets(b, i); ok {
 					if _, exempt := v.excepted(b.rule, e, i); !exempt {
 						met[b.rule] = append(met[b.rule], match{b, i, by})
@@ -220,6 +226,21 @@ func (s *Set) matches(ev *Event, plain bool, in *room) map[*compiledRule][]match
 		}
 	}
 	return met
+}
+
+// hopeless says whether the rule of a block cannot hit whatever this block gives: another block that it needs has
+// no entity in this event, or was met by none of those that come before e. It spares the search of a call's whole
+// text where the rule is about files, and the call touches none.
+func (v *view) hopeless(b *block, e entity, so []match) bool {
+	for _, o := range b.rule.all {
+		if o == b || o.ent > e && v.ev.count(o.ent) > 0 || o.ent == e {
+			continue
+		}
+		if !slices.ContainsFunc(so, func(m match) bool { return m.block == o }) {
+			return true
+		}
+	}
+	return false
 }
 
 // candidates calls f with every block that the i-th entity could meet.

@@ -64,7 +64,7 @@ func TestKill(t *testing.T) {
 				t.Fatalf("round %d: %v", round, err)
 			}
 			done = true
-		case <-time.After(time.Duration(50+rng.IntN(150)+20*round) * time.Millisecond):
+		case <-time.After(time.Duration(50+rng.IntN(150)+60*round) * time.Millisecond):
 			kills++
 			if err := cmd.Process.Kill(); err != nil {
 				t.Fatal(err)

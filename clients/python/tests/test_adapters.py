@@ -27,7 +27,7 @@ class AdapterTest(unittest.TestCase):
             self.assertEqual((out.reward_score, out.num_turns), (1.0, 5))
             self.assertEqual(len(out.response_ids), len(out.response_mask))
             self.assertEqual(len(out.response_ids), len(out.response_logprobs))
-            (guard,) = out.extra_fields["proctor"]["guard"]
+            (guard,) = [g for g in out.extra_fields["proctor"]["guard"] if g["decision"] == "block"]
             self.assertEqual((guard["decision"], guard["tool_call_id"], guard["observation"]), ("block", "0.0", DECOY))
         # The blocked turn is the first: its tokens are those that mask takes from keep, and no other.
         n = guard["end"] - guard["start"]
