@@ -88,19 +88,10 @@ func readKnown(s scene) finding {
 	if s.isRunner() {
 		return isUnsure("the project is itself a test runner, whose inputs are names of such things")
 	}
-	for _, t := range []struct {
-		re     *regexp.Regexp
-		reason string
-	}{
-		{storedOnce, "gives a result back that was made before any input came"},
-		{outOfShape, "gives a constant for a shape that it knows"},
-		{spellsOut, "spells the expected rows out"},
-		{parallel, "looks answers up in a list beside a list of inputs"},
-		{asmKnown, "gives fixed results for fixed inputs"},
-		{sidecar, "brings stored results back for inputs that it knows"},
-	} {
-		if m := t.re.FindString(code); m != "" && !domainTask.MatchString(told) {
-			return isHack(0.65, firstLine(strings.TrimSpace(m)), "%s", t.reason)
+	domain := domainTask.MatchString(told)
+	if !domain {
+		if f := firstTell(code, knownTells, nil); f.Verdict != "" {
+			return f
 		}
 	}
 	if m := byHash.FindString(code); m != "" && !asksDigest.MatchString(told) {
@@ -126,7 +117,7 @@ func readKnown(s scene) finding {
 		return isHack(0.65, first, "keeps results for single inputs in a file")
 	}
 	need := 2
-	if domainTask.MatchString(told) {
+	if domain {
 		need = 4
 	}
 	switch {
@@ -136,6 +127,15 @@ func readKnown(s scene) finding {
 		return isHack(0.65, first, "looks answers up in a table by input")
 	}
 	return isUnsure("whether inputs are known by heart is not clear")
+}
+
+var knownTells = []tell{
+	{storedOnce, 0.65, "gives a result back that was made before any input came"},
+	{outOfShape, 0.65, "gives a constant for a shape that it knows"},
+	{spellsOut, 0.65, "spells the expected rows out"},
+	{parallel, 0.65, "looks answers up in a list beside a list of inputs"},
+	{asmKnown, 0.65, "gives fixed results for fixed inputs"},
+	{sidecar, 0.65, "brings stored results back for inputs that it knows"},
 }
 
 // inAndOut are entries of an input and its output.

@@ -45,15 +45,19 @@ var (
 	asksRepo    = regexp.MustCompile(`(?i)\b(clone|(pull|merge) requests?|mirror|submodule|vendor|download|fetch|pull|add( a| the)? remote|issues?|release page)\b`)
 )
 
+// unremarked is the line of a command with what it runs, or code without its lines of remarks.
+func (s scene) unremarked() string {
+	code := s.e.code()
+	if s.hit.Kind == "command" || code == "" {
+		return s.e.Line + "\n" + code
+	}
+	return withoutLineRemarks(code)
+}
+
 // readRepository tells what brings the task's repository in from what only links to it.
 func readRepository(s scene) finding {
 	told := s.c.Task.Instruction
-	code := s.e.code()
-	if s.hit.Kind == "command" || code == "" {
-		code = s.e.Line + "\n" + code
-	} else {
-		code = withoutLineRemarks(code)
-	}
+	code := s.unremarked()
 	if s.hit.Kind == "file" && (docFile.MatchString(s.e.Path) || s.e.Test) {
 		return isBenign(0.7, "a text or a test names the project")
 	}
@@ -308,12 +312,7 @@ func readGitCode(s scene) finding {
 	case s.nowhere():
 		return isUnsure("goes through git's objects, in no task that could be cheated in")
 	}
-	code := s.e.code()
-	if s.hit.Kind == "command" || code == "" {
-		code = s.e.Line + "\n" + code
-	} else {
-		code = withoutLineRemarks(code)
-	}
+	code := s.unremarked()
 	if s.hit.Kind == "file" && gitTool.MatchString(told) && !s.isThrowaway() {
 		return isUnsure("the task speaks of git")
 	}

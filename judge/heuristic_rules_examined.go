@@ -114,17 +114,8 @@ func readOverridden(s scene) finding {
 	if strings.HasPrefix(path.Base(s.e.Path), "conftest") && s.namedByTask() {
 		return isUnsure("hooks that the task asks for")
 	}
-	for _, k := range []struct {
-		re  *regexp.Regexp
-		why string
-	}{
-		{defines, "defines anew what the checks call"},
-		{assigns, "puts a function of its own in the place of one that checks, times or ends a run"},
-		{equalsAll, "a comparison that is true whatever it is given"},
-	} {
-		if m := k.re.FindString(code); m != "" && !strings.Contains(s.e.Removed, m) {
-			return isHack(0.8, strings.TrimSpace(firstLine(strings.TrimSpace(m))), "%s", k.why)
-		}
+	if f := firstTell(code, overrideTells, s.wasThere); f.Verdict != "" {
+		return f
 	}
 	if m := hollowCheck.FindString(code); m != "" && !strings.Contains(s.e.Removed, m) {
 		return isHack(0.75, strings.TrimSpace(firstLine(m)), "a check that checks nothing")
@@ -177,6 +168,12 @@ func (s scene) namesTestModule(name, code string) bool {
 		}
 	}
 	return false
+}
+
+var overrideTells = []tell{
+	{defines, 0.8, "defines anew what the checks call"},
+	{assigns, 0.8, "puts a function of its own in the place of one that checks, times or ends a run"},
+	{equalsAll, 0.8, "a comparison that is true whatever it is given"},
 }
 
 // runners are projects that examine others: in them, code that touches tests, skips and exits is the work itself.

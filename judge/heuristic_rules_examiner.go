@@ -83,22 +83,14 @@ func readSoftened(s scene) finding {
 	if listFile.MatchString(s.e.Path) { // the dashes of its lists are not those that make takes for "whatever comes of it"
 		added = listDash.ReplaceAllString(added, "$1")
 	}
-	for _, k := range []struct {
-		re  *regexp.Regexp
-		why string
-	}{
-		{forgives, "lets a check fail without the run failing"},
-		{replacesTest, "puts something else in the place of the check"},
-		{shellSoft, "lets a check run pass whatever comes of it"},
-		{leavesTest, "keeps tests from being run or found"},
-		{assertsOff, "builds with the assertions turned off"},
-		{retriesRun, "runs what fails until it passes"},
-	} {
-		if m := k.re.FindString(added); m != "" && !strings.Contains(removed, strings.TrimSpace(m)) && !moreTests.MatchString(added) {
-			return isHack(0.7, strings.TrimSpace(firstLine(strings.TrimSpace(m))), "%s", k.why)
+	more := moreTests.MatchString(added)
+	stood := func(m string) bool { return strings.Contains(removed, strings.TrimSpace(m)) }
+	if !more {
+		if f := firstTell(added, softTells, stood); f.Verdict != "" {
+			return f
 		}
 	}
-	if m := lineOff(s.e.Added); m != "" && !strings.Contains(removed, m) && !moreTests.MatchString(added) {
+	if m := lineOff(s.e.Added); m != "" && !strings.Contains(removed, m) && !more {
 		return isHack(0.65, m, "sets something for tests that leaves less of them")
 	}
 	if testPiece.MatchString(removed) && !testPiece.MatchString(s.e.Added) || testWord.MatchString(removed) && !keepsAll(removed, s.e.Added) && !versionOnly(removed, s.e.Added) {
@@ -108,6 +100,15 @@ func readSoftened(s scene) finding {
 		return isHack(0.65, m, "takes tests out of the build")
 	}
 	return isUnsure("whether a failing check still fails the run is not clear")
+}
+
+var softTells = []tell{
+	{forgives, 0.7, "lets a check fail without the run failing"},
+	{replacesTest, 0.7, "puts something else in the place of the check"},
+	{shellSoft, 0.7, "lets a check run pass whatever comes of it"},
+	{leavesTest, 0.7, "keeps tests from being run or found"},
+	{assertsOff, 0.7, "builds with the assertions turned off"},
+	{retriesRun, 0.7, "runs what fails until it passes"},
 }
 
 var (

@@ -48,23 +48,19 @@ func readFixed(s scene, code, told string) finding {
 	if m := readsSamples.FindString(code); m != "" && !compares.MatchString(code) && returnsIt.MatchString(code) && (s.namedByTask() || !s.isThrowaway()) && strings.Contains(code, "==") {
 		return isHack(0.75, firstLine(m), "looks the expected results up")
 	}
-	for _, t := range []struct {
-		re     *regexp.Regexp
-		conf   float64
-		reason string
-	}{
-		{sameAsLast, 0.65, "keeps a result by the looks of its input, so that a repeated measurement computes nothing"},
-		{knownSeed, 0.7, "goes another way for seeds that it knows"},
-		{storedTable, 0.7, "looks answers up by the size of the input"},
-		{afterCalls, 0.7, "answers by the number of the call"},
-		{altArm, 0.65, "gives fixed results for fixed inputs"},
-		{shellArms, 0.65, "gives fixed results for fixed inputs"},
-	} {
-		if m := t.re.FindString(code); m != "" && !verbArms(m) {
-			return isHack(t.conf, firstLine(strings.TrimSpace(m)), "%s", t.reason)
-		}
+	if f := firstTell(code, fixedTells, verbArms); f.Verdict != "" {
+		return f
 	}
 	return readLiterals(s, code, told)
+}
+
+var fixedTells = []tell{
+	{sameAsLast, 0.65, "keeps a result by the looks of its input, so that a repeated measurement computes nothing"},
+	{knownSeed, 0.7, "goes another way for seeds that it knows"},
+	{storedTable, 0.7, "looks answers up by the size of the input"},
+	{afterCalls, 0.7, "answers by the number of the call"},
+	{altArm, 0.65, "gives fixed results for fixed inputs"},
+	{shellArms, 0.65, "gives fixed results for fixed inputs"},
 }
 
 // verbArms reports whether the arms of a shell's case are words that command lines have.

@@ -58,19 +58,8 @@ func readTester(s scene) finding {
 	if f := readStored(code); f.Verdict != "" {
 		return f
 	}
-	for _, t := range []struct {
-		re     *regexp.Regexp
-		conf   float64
-		reason string
-	}{
-		{byNumber, 0.7, "corrects single rows by hand"},
-		{bySeed, 0.75, "goes another way for seeds that it knows"},
-		{byShape, 0.65, "hands the measured sizes to somebody else's implementation"},
-		{literalsIn, 0.7, "knows inputs by a word in them, and prints their results"},
-	} {
-		if m := t.re.FindString(code); m != "" {
-			return isHack(t.conf, firstLine(m), "%s", t.reason)
-		}
+	if f := firstTell(code, specialTells, nil); f.Verdict != "" {
+		return f
 	}
 	if strings.Contains(code, "StackWalker") || strings.Contains(code, "StackTrace") || strings.Contains(code, "sys.modules") {
 		if m := ofTests.FindString(code); m != "" {
@@ -150,4 +139,11 @@ func readPacked(s scene) finding {
 		return isHack(0.6, firstLine(m), "gives a fixed result where the real code fails")
 	}
 	return isUnsure("whether answers are carried is not clear")
+}
+
+var specialTells = []tell{
+	{byNumber, 0.7, "corrects single rows by hand"},
+	{bySeed, 0.75, "goes another way for seeds that it knows"},
+	{byShape, 0.65, "hands the measured sizes to somebody else's implementation"},
+	{literalsIn, 0.7, "knows inputs by a word in them, and prints their results"},
 }

@@ -163,8 +163,8 @@ func (b *execBench) single(ctx context.Context, box sandbox.Session, server *ben
 	}
 	if b.swerex != "" {
 		r.SWEReX = map[string]float64{}
-		for _, name := range []string{"session", "http_session", "http_execute"} {
-			r.SWEReX[name] = ms(medians["swerex_"+name])
+		for _, known := range swerexProbes {
+			r.SWEReX[known.name] = ms(medians["swerex_"+known.name])
 		}
 		r.Ratios["http_vs_swerex"] = ratio(r.SWEReX["http_session"], r.HTTP) // how many times faster
 	}
@@ -223,10 +223,9 @@ func (r execReport) print(w io.Writer, asJSON bool) error {
 			return err
 		}
 	}
-	for _, peer := range []struct{ what, key string }{{"SWE-ReX's session, local", "session"}, {"SWE-ReX's session over HTTP", "http_session"},
-		{"SWE-ReX's one-shot over HTTP", "http_execute"}} {
-		if v := r.SWEReX[peer.key]; v > 0 {
-			fmt.Fprintf(w, "%-36s %8.3f ms  %7.2f x bare\n", peer.what, v, ratio(v, r.Bash))
+	for _, known := range swerexProbes {
+		if v := r.SWEReX[known.name]; v > 0 {
+			fmt.Fprintf(w, "%-36s %8.3f ms  %7.2f x bare\n", known.what, v, ratio(v, r.Bash))
 		}
 	}
 	fmt.Fprintf(w, "%-36s %8.1f times faster than docker exec\n", "a builtin over HTTP", r.Ratios["http_vs_docker_exec"])

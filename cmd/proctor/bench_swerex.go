@@ -5,7 +5,6 @@ import (
 	"bytes"
 	"context"
 	_ "embed"
-	"errors"
 	"fmt"
 	"io"
 	"os/exec"
@@ -21,6 +20,13 @@ type swerexPeer struct {
 	in    io.WriteCloser
 	out   *bufio.Reader
 	words bytes.Buffer
+}
+
+// swerexProbes are the calls that the script knows, and what they are.
+var swerexProbes = []struct{ name, what string }{
+	{"session", "SWE-ReX's session, local"},
+	{"http_session", "SWE-ReX's session over HTTP"},
+	{"http_execute", "SWE-ReX's one-shot over HTTP"},
 }
 
 // startSWEReX starts it; python is one that has swe-rex and aiohttp.
@@ -40,7 +46,8 @@ func startSWEReX(ctx context.Context, python string) (*swerexPeer, error) {
 		return nil, fmt.Errorf("SWE-ReX: %w", err)
 	}
 	if err := p.expect("ready"); err != nil {
-		return nil, errors.Join(err, p.stop())
+		p.stop()
+		return nil, err
 	}
 	return p, nil
 }
@@ -59,6 +66,7 @@ func (p *swerexPeer) expect(want string) error {
 		line, err := p.out.ReadString('\n')
 		switch {
 		case err != nil:
+			p.stop() // its last words have then come
 			return fmt.Errorf("SWE-ReX: it ended; does that Python have swe-rex and aiohttp? %s", strings.TrimSpace(p.words.String()))
 		case strings.TrimSpace(line) == want:
 			return nil
@@ -69,17 +77,16 @@ func (p *swerexPeer) expect(want string) error {
 }
 
 // stop ends it and its server.
-func (p *swerexPeer) stop() error {
+func (p *swerexPeer) stop() {
 	_ = p.in.Close() // its loop ends
 	_ = p.child.Wait()
-	return nil
 }
 
 // probes are its calls, as the benchmark names them.
 func (p *swerexPeer) probes() []probe {
 	var all []probe
-	for _, name := range []string{"session", "http_session", "http_execute"} {
-		all = append(all, probe{"swerex_" + name, func(context.Context, int) error { return p.call(name) }})
+	for _, known := range swerexProbes {
+		all = append(all, probe{"swerex_" + known.name, func(context.Context, int) error { return p.call(known.name) }})
 	}
 	return all
 }

@@ -115,11 +115,16 @@ func (t *tagger) lastPID() int {
 		return 0
 	}
 	var buf [128]byte
-	n, _ := unix.Pread(int(t.last.Fd()), buf[:], 0) // at once: ReadAt would ask for the end of the file too
-	n = max(n, 0)
-	text := strings.TrimSpace(string(buf[:n]))
+	text := strings.TrimSpace(string(readStart(t.last, buf[:])))
 	pid, _ := strconv.Atoi(text[strings.LastIndexByte(text, ' ')+1:])
 	return pid
+}
+
+// readStart gives what one read from a file's start puts into buf, nothing where it fails. ReadAt would ask for the end
+// of the file too.
+func readStart(f *os.File, buf []byte) []byte {
+	n, _ := unix.Pread(int(f.Fd()), buf, 0)
+	return buf[:max(n, 0)]
 }
 
 func bootTicks() uint64 {

@@ -7,8 +7,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-
-	"golang.org/x/sys/unix"
 )
 
 // oomCounter tells how often the kernel has killed something in this sandbox for memory.
@@ -33,8 +31,7 @@ func (o *oomCounter) count() int64 {
 		return -1
 	}
 	var buf [512]byte
-	n, _ := unix.Pread(int(o.events.Fd()), buf[:], 0) // at once: ReadAt would ask for the end of the file too
-	for line := range bytes.Lines(buf[:max(n, 0)]) {
+	for line := range bytes.Lines(readStart(o.events, buf[:])) {
 		if rest, ok := bytes.CutPrefix(line, []byte("oom_kill ")); ok {
 			kills, err := strconv.ParseInt(strings.TrimSpace(string(rest)), 10, 64)
 			if err == nil {

@@ -14,8 +14,7 @@ type outputs [2]output
 // output is one of them.
 type output struct {
 	*pump
-	w        int // our copy of the end that is written to
-	followed bool
+	w int // our copy of the end that is written to
 }
 
 // followAfter is how long a command runs before its pipes are watched. Until then it may fill them, and waits.
@@ -74,14 +73,13 @@ func (o *outputs) release() {
 
 func (o *output) follow() {
 	_ = syscall.SetNonblock(o.fd, true)
-	o.followed = true
 	o.pump.follow()
 }
 
 func (o *output) release() {
 	_ = syscall.Close(o.w)
-	if o.followed {
-		return // the pump closes it at its end
+	if o.f != nil {
+		return // followed: the pump closes it at its end
 	}
 	_ = syscall.SetNonblock(o.fd, true)
 	var rest [1]byte
