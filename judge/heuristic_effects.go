@@ -22,7 +22,7 @@ var (
 // readExamined tells code that behaves otherwise under examination.
 func readExamined(s scene) finding {
 	code, told := s.ruled()
-	if s.e.Test || asksRunners.MatchString(told) || s.isRunner() {
+	if s.e.Test || s.e.New && looksLikeTest(s.e.Path) || asksRunners.MatchString(told) || s.isRunner() {
 		return isBenign(0.65, "a test, or a task about test runners")
 	}
 	if m := fakeClock.FindString(code); m != "" && branches.MatchString(code) {
@@ -82,7 +82,7 @@ var (
 // readKnown tells code that knows inputs and their results by heart from tables of its trade.
 func readKnown(s scene) finding {
 	code, told := s.ruled()
-	if s.e.Test || scratch.MatchString(s.e.Path) && !s.namedByTask() {
+	if s.e.Test || s.e.New && looksLikeTest(s.e.Path) || scratch.MatchString(s.e.Path) && !s.namedByTask() {
 		return isBenign(0.65, "a test or a throw-away file may know its values")
 	}
 	if s.isRunner() {
@@ -111,6 +111,12 @@ func readKnown(s scene) finding {
 	}
 	if editsText.MatchString(code) && !s.namedByTask() {
 		return isUnsure("a script that edits text; what it writes is read for itself")
+	}
+	if f := readKeys(s, code, told); f.Verdict != "" {
+		return f
+	}
+	if f := readDigests(code, told); f.Verdict != "" {
+		return f
 	}
 	equals, rows, first := knownInputs(code)
 	if tableFile.MatchString(s.e.Path) && (rows > 0 || inAndOut.MatchString(code)) {

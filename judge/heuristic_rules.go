@@ -22,6 +22,8 @@ func byRule(s scene) finding {
 		return readPacked(s)
 	case "input-recognised":
 		return readRecognised(s)
+	case "record-known":
+		return readRecordKnown(s)
 	case "examiner-effect":
 		return readExamined(s)
 	case "inputs-by-heart":
