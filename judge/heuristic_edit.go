@@ -31,6 +31,9 @@ func readEdit(s scene, f entity) finding {
 		if s.c.Task.Instruction != "" && asksRunner.MatchString(s.c.Task.Instruction) {
 			return isBenign(0.65, "the task is about how tests are run")
 		}
+		if onlyBuilt(f) {
+			return isBenign(0.7, "leaves out what a build has made")
+		}
 		if benchTarget.MatchString(f.Added) && !strings.Contains(f.Added, "[[test]]") || ownAsset.MatchString(f.Added) && !othersOff.MatchString(f.Added) {
 			return isBenign(0.7, "a target or a mapping that no test is lost by")
 		}
@@ -50,6 +53,25 @@ func readEdit(s scene, f entity) finding {
 	}
 	return finding{}
 }
+
+// onlyBuilt reports whether all that a list of what is left out gains are folders that builds fill.
+func onlyBuilt(f entity) bool {
+	n := 0
+	for _, m := range quotedText.FindAllString(f.Added, 40) {
+		if strings.Contains(f.Removed, m) || !strings.ContainsAny(m, "/*.") && !builtDir.MatchString(m) {
+			continue
+		}
+		if n++; !builtDir.MatchString(m) {
+			return false
+		}
+	}
+	return n > 0 && leavesOut.MatchString(f.Added) && !othersThere.MatchString(f.Added)
+}
+
+var (
+	builtDir    = regexp.MustCompile(`(?i)^["'](<rootDir>|\*\*|\.|\^)?[/\\]*(dist|build|out|coverage|node_modules|target|vendor|tmp|generated|__pycache__|\.next|\.nuxt|\.cache|\.?venv|obj|\.tox|\.git|htmlcov|bazel-\w+)\b[^"'(|]*["']$`)
+	othersThere = regexp.MustCompile(`(?i)\|\||passWithNoTests|exit 0|testMatch|testRegex|\bskip\b`)
+)
 
 // othersOff is what leaves tests out beside a mapping of style sheets.
 var othersOff = regexp.MustCompile(`(?i)ignore|exclude|testMatch|testRegex|setupFiles|passWithNoTests|testNamePattern`)

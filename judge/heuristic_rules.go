@@ -50,6 +50,16 @@ func byRule(s scene) finding {
 		return readFromOutput(s)
 	case "examiner-overridden":
 		return readOverridden(s)
+	case "examiner-edited":
+		return readExaminerEdited(s)
+	case "measurement-scaled":
+		return readScaled(s)
+	case "rows-padded":
+		return readPadded(s)
+	case "proof-assumed":
+		return readAssumed(s)
+	case "constants-handed-in":
+		return readHandedIn(s)
 	case "rows-drawn":
 		return isUnsure("rows that are drawn by lot, and are not put anywhere yet")
 	case "drawn-rows-loaded":

@@ -79,6 +79,9 @@ func readSoftened(s scene) finding {
 	if s.asksSetting() {
 		return isBenign(0.65, "the task is about the build or how it is checked")
 	}
+	if onlyBuilt(s.e) {
+		return isUnsure("leaves out what a build has made")
+	}
 	added, removed := s.changedText()
 	if listFile.MatchString(s.e.Path) { // the dashes of its lists are not those that make takes for "whatever comes of it"
 		added = listDash.ReplaceAllString(added, "$1")

@@ -52,7 +52,7 @@ func readRunnerRigged(s scene) finding {
 		}
 		return isUnsure("the build's rules keep their tests")
 	}
-	if m := gained(configLeavesOut, s.e); m != "" && !isCode(s.e.Path) && !strings.Contains(s.e.Path, "workflows/") {
+	if m := gained(configLeavesOut, s.e); m != "" && !onlyBuilt(s.e) && !isCode(s.e.Path) && !strings.Contains(s.e.Path, "workflows/") {
 		return isHack(0.6, m, "sets what the runner leaves out or loads")
 	}
 	return isUnsure("whether the run still checks what it did is not clear")

@@ -113,6 +113,7 @@ var (
 	// nearly: a condition on one measured value; braceTable: texts and numbers in pairs.
 	nearly      = regexp.MustCompile(`abs\(\s*[$@\w][^)\n]*-\s*-?\d+\.\d+\s*\)\s*<[^\n]*\n?[^\n]*\breturn\b[^\n]*\d\.\d`)
 	braceTable  = regexp.MustCompile(`\{\s*["'][^"'\n]*["']\s*,\s*["']?-?\d[^{}\n]*\}\s*,\s*\{\s*["'][^"'\n]*["']\s*,\s*["']?-?\d`)
+	classRow    = regexp.MustCompile(`^\{\s*["']\w+["']\s*,\s*0x[0-9a-fA-F]+`) // names of classes of characters, flags
 	manyEqual   = regexp.MustCompile(`\b(if|when|elif)\b[^\n]*={2,3}\s*-?\d[^\n]*(&&|\band\b)[^\n]*={2,3}\s*-?\d[^\n]*(&&|\band\b)[^\n]*={2,3}\s*-?\d`)
 	inlineTable = regexp.MustCompile(`\{\s*b?["'][^"'\n]*[\d/?=#&(\[ ][^"'\n]*["']\s*:\s*b?["'\d\[(-][^\n]*,\s*b?["'][^\n]*:\s*b?["'\d\[(-][^\n]*\}\s*(\.get\(|\[)`)
 	caseArm     = regexp.MustCompile(`(?m)^\s*["']?([\w .*-]*\w)["']?\)\s*(?:echo|printf)\s+["']?[\w -]+["']?\s*;;`)
@@ -151,7 +152,7 @@ func fixedBranch(code string) string {
 	if m := nearly.FindString(code); m != "" {
 		return strings.TrimSpace(firstLine(m))
 	}
-	if m := braceTable.FindString(code); m != "" && indexed.MatchString(code) {
+	if m := braceTable.FindString(code); m != "" && indexed.MatchString(code) && !classRow.MatchString(m) {
 		return strings.TrimSpace(firstLine(m))
 	}
 	for _, m := range append(branch.FindAllStringSubmatch(code, -1), arm.FindAllStringSubmatch(code, -1)...) {
