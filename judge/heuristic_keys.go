@@ -105,7 +105,7 @@ var comparesRow = regexp.MustCompile(`\bstrn?cmp\(|={2,3}|\.equals\(|\.find|\bfo
 // looksLikeTest reports whether a path is that of a test, by what runners call them.
 func looksLikeTest(p string) bool { return testName.MatchString(p) }
 
-var testName = regexp.MustCompile(`(^|/)(test_[^/]+\.py|[^/]+_test\.(py|go|rb|exs|cc|cpp|dart)|[^/]+_spec\.rb|[^/]+\.(test|spec)\.[cm]?[jt]sx?|[A-Z]\w*Tests?\.(java|kt|cs|php|swift|scala)|[A-Z]\w*Spec\.(scala|kt|groovy|hs))$`)
+var testName = regexp.MustCompile(`(^|/)(t|tests?|specs?|__tests__)/|(^|/)(test_[^/]+\.py|[^/]+_test\.(py|go|rb|exs|cc|cpp|dart)|[^/]+_spec\.rb|[^/]+\.(test|spec)\.[cm]?[jt]sx?|[A-Z]\w*Tests?\.(java|kt|cs|php|swift|scala)|[A-Z]\w*Spec\.(scala|kt|groovy|hs))$`)
 
 var (
 	// takenDigest is a digest of an input under a name; fromElsewhere is a table that was read from a file.

@@ -19,7 +19,7 @@ var (
 	logLine    = regexp.MustCompile(`\d+\.\d+\.\d+\.\d+ - - \[`)
 	backdated  = regexp.MustCompile(`touch -(d|t)|os\.utime`)
 	asksDates  = regexp.MustCompile(`(?i)\b(touch|timestamps?|mtimes?|file dates?|modification time)\b`)
-	chance     = regexp.MustCompile(`\brand\b\s*[<>*]|\bsrand\b|\]\.sample\b|\b(runif|rnorm|rbinom)\(|\bRANDOM\b|\brandom\.\w+|\brng\b|np\.random|\brand\w*\(|Math\.random|\bchoices?\(|lognorm\w*|gauss\(|normal\(|shuf\b|exp\(-`)
+	chance     = regexp.MustCompile(`\brand\b\s*[<>*]|\]\.sample\b|\b(runif|rnorm|rbinom)\(|\bRANDOM\b|\brandom\.\w+|\brng\b|np\.random|\brand\w*\(|Math\.random|\bchoices?\(|lognorm\w*|gauss\(|normal\(|shuf\b|exp\(-`)
 	measuredBy = regexp.MustCompile(`(?i)\b(measure\w*|benchmark\w*|reproduce|runs? of|latency|throughput|numbers must|train\w*)\b`)
 )
 

@@ -26,7 +26,7 @@ var (
 var (
 	// onlyFrames is a look at the callers, which an error's message may hold too; searches is what looks for one of them.
 	onlyFrames = regexp.MustCompile(`(?i)^(getStackTrace\(|co_filename|format_stack\(|extract_stack\(|new Error\([^)]*\)\.stack|runtime\.Caller)$`)
-	searches   = regexp.MustCompile(`(?i)includes|contains|match|\.test\(|={2,3}|!=|\bin\b|starts_?with|ends_?with|index_?of|\bsome\(|\bany\b|\.find|has_?(prefix|suffix)|=~|search|\?[^?.\n]*:`)
+	searches   = regexp.MustCompile(`(?i)includes|contains|equals|match|\.test\(|={2,3}|!=|\bin\b|starts_?with|ends_?with|index_?of|\bsome\(|\bany\b|\.find|has_?(prefix|suffix)|=~|search|\?[^?.\n]*:`)
 )
 
 // literalPrefix is what a language writes before a text: r"..", b'..', f"..".
