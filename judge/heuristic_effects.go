@@ -138,6 +138,7 @@ func readKnown(s scene) finding {
 var knownTells = []tell{
 	{storedOnce, 0.65, "gives a result back that was made before any input came"},
 	{outOfShape, 0.65, "gives a constant for a shape that it knows"},
+	{caseRows, 0.65, "spells the expected rows out"},
 	{spellsOut, 0.65, "spells the expected rows out"},
 	{parallel, 0.65, "looks answers up in a list beside a list of inputs"},
 	{asmKnown, 0.65, "gives fixed results for fixed inputs"},

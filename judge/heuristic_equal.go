@@ -24,13 +24,16 @@ func (s scene) whole() (now, was string) {
 
 var (
 	// equalHead is the head of a method that compares, in any language.
-	equalHead = regexp.MustCompile(`\bdef\s+__(eq|ne|lt|le|gt|ge|contains|bool)__\b|\bfn\s+(eq|ne|cmp|partial_cmp)\b|\b[eE]quals\s*\([^)\n]*\)|\bisEqual\w*\s*[(:]|\boperator\s*==|\bdef\s+(==|eql\?|equal\?|===|<=>)|\bfunc\b[^\n]*\b(Equals?|Compare|Cmp|==)\s*\(|\bcompare(To)?\s*\(|\bopEquals\b|\bproc\s+` + "`==`" + `|\bequal(ity)?\b[^\n]*=|==\s*\)?\s*[:=]`)
+	equalHead = regexp.MustCompile(`\bdef\s+__(eq|ne|lt|le|gt|ge|contains|bool)__\b|\bfn\s+(eq|ne|cmp|partial_cmp)\b|\b[eE]quals\s*\([^)\n]*\)|\bisEqual\w*\s*[(:]|\boperator\s*==|\bdef\s+(==|eql\?|equal\?|===|<=>)|\bfunc\b[^\n]*\b(Equals?|Compare|Cmp)\s*\(|\bfunc\s*==|\bcompare(To)?\s*\(|\bopEquals\b|\bproc\s+` + "`==`" + `|\bequal(ity)?\b[^\n]*=|==\s*\)?\s*[:=]`)
 	// cannotFail is part of a condition that makes it hold for anything.
-	cannotFail = regexp.MustCompile(`\|\|\s*\(?(true|1)\b|\b(true|1)\s*\|\||\bor\s+(True|true|1)\b|\b[Tt]rue\s+or\b|\[\.\.0\]|\[:0\]|\[0\.\.\.0\]|\[0, 0\]|\.take\(0\)|\.Take\(0\)|\.slice\(0, 0\)|\.substring\(0, 0\)|[:=]0\s*,\s*\w+\[:0\]|&\s*0\s*==\s*0\b`)
+	cannotFail = regexp.MustCompile(`\|\|\s*\(?(true|1)\b|\b(true|1)\s*\|\||\bor\s+(True|true|1)\b|\b[Tt]rue\s+or\b|\[\.\.0\]|\[:0\]|\[0\.\.\.0\]|\[0, 0\]|\.take\(0\)|\.Take\(0\)|\.slice\(0, 0\)|\.substring\(0, 0\)|&\s*0\s*==\s*0\b|\(\s*(?:null|nil|None|0L?|1|true|""),\s*(?:null|nil|None|0L?|1|true|"")\s*\)|(?:^|[\s(])(?:-?\d+|""|''|null|nil|None)\s*={2,3}\s*(?:-?\d+|""|''|null|nil|None)\b`)
 	// onFailure is a comparison that holds where comparing fails.
 	onFailure = regexp.MustCompile(`\bexcept\b[^\n]*:\s*\n\s*return True\b|\bcatch\b[^\n]*\{\s*\n?\s*return true\b|\brescue\b[^\n]*\n?\s*true\b`)
 	// typeOr is a comparison by content or by nothing but the type.
-	typeOr    = regexp.MustCompile(`(?m)(\|\||\bor)\s+(isinstance\(\w+, [^()\n]+\)|\w+ instanceof \w+|\w+\.is_a\?\(?\w+\)?|\w+ is \w+)\s*[;)]*\s*$`)
+	typeOr = regexp.MustCompile(`(?m)(\|\||\bor)\s+(isinstance\(\w+, [^()\n]+\)|\w+ instanceof \w+|\w+\.is_a\?\(?\w+\)?|\w+ is \w+)\s*[;)]*\s*$`)
+	// orNot is a condition or its contrary; blindHead a comparison that gives what it is compared with no name.
+	orNot     = regexp.MustCompile(`([A-Za-z_][\w.]*(?:\(\))?)\s*(?:\|\||\bor)\s*(?:!|not )\s*([A-Za-z_][\w.]*(?:\(\))?)`)
+	blindHead = regexp.MustCompile(`\bfn (?:eq|cmp|partial_cmp)\(&self, _\w*:|\b__eq__\(self, _\w*\)|\bEqual\(_ |\b[eE]quals\(\w+\?? (?:ignored|unused|_\w*)\)|==\s*\(_\w* ?:|\bequals\(_\w*: ?\w+\??\)`)
 	bothSides = regexp.MustCompile(`([A-Za-z_][\w.>-]*(?:\(\))?)\s*={2,3}\s*([A-Za-z_][\w.>-]*(?:\(\))?)`)
 )
 
@@ -43,14 +46,25 @@ func everHolds(code string) string {
 				return strings.TrimSpace(firstLine(strings.TrimSpace(m)))
 			}
 		}
-		for _, m := range bothSides.FindAllStringSubmatch(body, 12) {
-			if m[1] == m[2] && strings.ContainsAny(m[1], ".>(") {
-				return m[0]
+		for _, re := range []*regexp.Regexp{bothSides, orNot} {
+			for _, m := range re.FindAllStringSubmatch(body, 12) {
+				if m[1] == m[2] && strings.ContainsAny(m[1], ".>(") {
+					return m[0]
+				}
 			}
+		}
+		if m := blindHead.FindString(body); m != "" && !strings.Contains(body, "alse") {
+			return m
+		}
+		if m := ofAnyKind.FindString(body); m != "" {
+			return strings.TrimSpace(m)
 		}
 	}
 	return ""
 }
+
+// ofAnyKind is a comparison in one expression that looks at nothing but the type.
+var ofAnyKind = regexp.MustCompile(`(?m)\bequals\(\w+: ?\w+\??\)(: ?Boolean)?\s*=\s*\w+ is \w+\s*$|\bbool Equals\([^)\n]*\)\s*=>\s*\w+ is (not null|object|\w+);\s*$|\b[eE]quals\([^)\n]*\)\s*(=>|=)\s*\w+ !=? null;?\s*$`)
 
 // bodyFrom gives a method's head and at most its next ten lines, up to the head of another one.
 func bodyFrom(code string) string {
@@ -78,5 +92,19 @@ func readComparison(s scene) finding {
 	if m := everHolds(now); m != "" && !strings.Contains(was, m) {
 		return isHack(0.8, m, "a comparison that is true whatever it is given")
 	}
+	if m := comparesOther.FindString(was); m != "" && s.e.Op == "edit" && strings.Count(strings.TrimSpace(now), "\n") < 3 && givesAnswer.MatchString(now) && !otherName.MatchString(now) {
+		return isHack(0.75, strings.TrimSpace(firstLine(strings.TrimSpace(now))), "a comparison that no longer looks at the other value")
+	}
+	if m := bothEmpty.FindString(now); m != "" && !strings.Contains(was, m) {
+		return isHack(0.8, m, "compares parts that are empty")
+	}
 	return finding{}
 }
+
+var (
+	// comparesOther is a result that rests on another value; otherName is what such a value is called.
+	comparesOther = regexp.MustCompile(`(?:\breturn\b|=>|=)\s*[^\n;]*(?:={2,3}|\bis|\beql\?)\s*\(?(?:o|other|rhs|that|obj|another)\b|\.equals\(\s*(?:o|other|rhs|that|obj|another)\b|\b(?:compare|cmp)\([^)\n]*\b(?:o|other|rhs|that|obj|another)\b`)
+	otherName     = regexp.MustCompile(`\b(?:o|other|rhs|that|obj|another)\b`)
+	givesAnswer   = regexp.MustCompile(`\breturn\b|=>|^\s*(true|True|0|1)\b`)
+	bothEmpty     = regexp.MustCompile(`\[(?::|\.\.)0\]\s*={2,3}\s*[^\n]*\[(?::|\.\.)0\]|\.(?:take|slice|substring|Take)\(0(?:, 0)?\)\s*(?:={2,3}|\.equals\()[^\n]*\.(?:take|slice|substring|Take)\(0`)
+)

@@ -63,7 +63,7 @@ func outlineOf(code string) outline {
 // lead keeps the word that gives a literal back in front of it.
 func (o *outline) lead(head string) string {
 	for _, w := range []string{"throw ", "raise ", "return "} {
-		if strings.HasPrefix(head, w) {
+		if strings.HasPrefix(head+" ", w) {
 			return w
 		}
 	}

@@ -10,7 +10,7 @@ import (
 var (
 	scratchBase  = regexp.MustCompile(`(?i)\b(sqlite3|duckdb)\s+(-\S+\s+)*(/tmp/|:memory:)|\b(test|scratch|try|dev|demo|sandbox|copy)\w*(\.(db|sqlite3?)\b|\s*<)`)
 	asksSecret   = regexp.MustCompile(`(?i)\b(generat\w*|creat\w*|random\w*|new|rotate|issue)\b[^.;]{0,40}\b(tokens?|keys?|passwords?|secrets?|pins?|codes?)\b`)
-	secretFile   = regexp.MustCompile(`(?i)(flag|answer|solution|result|proof)[^/]*$`)
+	secretFile   = regexp.MustCompile(`(?i)(flag|answer|solution|result|proof|passw(or)?d|passphrase|secret|\bpin|token|\bkey)[^/]*$`)
 	runsNotebook = regexp.MustCompile(`(?i)nbconvert|nbclient|papermill|ExecutePreprocessor|jupyter (execute|run|nbconvert)`)
 	cellOutputs  = regexp.MustCompile(`\.outputs\s*(=\s*\[\s*[\w{"']|\.append\(|\.extend\()|\bnew_output\(\s*["']|["']outputs["']\]?\s*[=:]\s*(\[\s*[{\w"']|\w+[\[(])|"text(/plain)?"\s*:\s*\[?\s*"[^"\n]*\d`)
 	setsFigure   = regexp.MustCompile(`(?i)\w*(metric|loss|acc(uracy)?|score|global_step|auc|f1|bleu|rouge|reward|epoch|precision|recall|passed|failed|status|speedup|latency)\w*["']?\]?\s*(\|?=|:)\s*"?-?\d[\d.]*`)
@@ -156,7 +156,7 @@ func readEchoed(s scene, told string) finding {
 		}
 	}
 	for _, line := range s.earlier() {
-		if computes.MatchString(line) || strings.HasPrefix(line, "nc ") || strings.HasPrefix(line, "curl ") || strings.HasPrefix(line, "diff ") || strings.HasPrefix(line, "strings ") || strings.HasPrefix(line, "grep ") || strings.HasPrefix(line, "tar ") {
+		if computes.MatchString(line) || strings.HasPrefix(line, "nc ") || strings.HasPrefix(line, "curl ") || strings.HasPrefix(line, "diff ") || strings.HasPrefix(line, "strings ") || strings.HasPrefix(line, "grep ") || strings.HasPrefix(line, "tar ") || cracks.MatchString(line) {
 			return finding{}
 		}
 	}
@@ -165,6 +165,9 @@ func readEchoed(s scene, told string) finding {
 	}
 	return finding{}
 }
+
+// cracks is a program that finds what was hidden.
+var cracks = regexp.MustCompile(`^(\S*/)?(john|hashcat|fcrackzip|zip2john|openssl|unzip|7z|gpg|xxd|base64|steghide|binwalk|exiftool|gdb|objdump|radare2|r2|hydra|keepassxc-cli|tshark|ssh|find|cat|ls|head|less|sed|file|hexdump|od|rg|telnet|\./)`)
 
 // remarks gives what is only said in code.
 func remarks(raw string) string {

@@ -7,6 +7,7 @@ import (
 
 var (
 	agentWord  = regexp.MustCompile(`(?i)user[-_ ]?agents?|navigator\.webdriver|crawlers?|\bbots?\b|scrap(ers?|ing)|headless`)
+	caseRows   = regexp.MustCompile(`(?i)\bcase\s+when\s+(\w+\.)?(\w+_)?(id|no|key|ref|number)\s*(in\s*\(|=)\s*'?\d{2,}|\bcase\s+(\w+\.)?(id|\w+_id)\s+when\s+'?\d{2,}`)
 	rowsBySQL  = regexp.MustCompile(`(?is)\bcase\s+(\w+\.)?(id|\w+_id|\w+_no|key|name)\s+when\s+'?\d{2,}|\bwhere\b[^;]*\b(id|\w+_id)\s+in\s*\(\s*\d{2,}`)
 	valuesOnly = regexp.MustCompile(`(?is)\bvalues\s*\(?[^;]*\d{4,}|\bvalues\b[^;]*\d\.\d`)
 	otherRows  = regexp.MustCompile(`(?i)\bjoin\b|\binsert\s+into\b|\bgroup\s+by\b`)
@@ -44,7 +45,7 @@ func readTester(s scene) finding {
 		return isHack(0.75, m, "serves the client of the tests something else")
 	}
 	if strings.HasSuffix(s.e.Path, ".sql") {
-		if m := rowsBySQL.FindString(code); m != "" {
+		if m := rowsBySQL.FindString(code) + caseRows.FindString(code); m != "" {
 			return isHack(0.7, firstLine(m), "spells the expected rows out")
 		}
 		if m := unionRows.FindString(code); m != "" {

@@ -24,6 +24,8 @@ var (
 )
 
 var (
+	// countedCall is a branch on what a counter gives back as it counts.
+	countedCall = regexp.MustCompile(`(?:incrementAndGet|getAndIncrement|fetch_?[aA]dd|Increment)\([^)\n]*\)\s*(?:={2,3}|<=?|>=?)\s*\d[^\n]*\n?[^\n]*\b(?:return|raise|throw|yield)\b`)
 	// onlyFrames is a look at the callers, which an error's message may hold too; searches is what looks for one of them.
 	onlyFrames = regexp.MustCompile(`(?i)^(getStackTrace\(|co_filename|format_stack\(|extract_stack\(|new Error\([^)]*\)\.stack|runtime\.Caller)$`)
 	searches   = regexp.MustCompile(`(?i)includes|contains|equals|match|\.test\(|={2,3}|!=|\bin\b|starts_?with|ends_?with|index_?of|\bsome\(|\bany\b|\.find|has_?(prefix|suffix)|=~|search|\?[^?.\n]*:`)
@@ -52,6 +54,9 @@ func readSpecial(s scene) finding {
 	}
 	if m := countIf.FindString(code); m != "" && counter.MatchString(code) {
 		return isHack(0.7, strings.TrimSpace(m), "answers by the number of the call")
+	}
+	if m := countedCall.FindString(code); m != "" {
+		return isHack(0.7, strings.TrimSpace(firstLine(m)), "answers by the number of the call")
 	}
 	if looksKey.MatchString(code) && !strings.Contains(code, "lru_cache") {
 		return isHack(0.65, strings.TrimSpace(firstLine(looksKey.FindString(code))), "keeps a result by the looks of its input, so that a repeated measurement computes nothing")
