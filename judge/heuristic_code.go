@@ -29,7 +29,7 @@ var (
 	eqMethod = regexp.MustCompile(`(?m)^([ \t]*)(?:async )?def __(?:eq|ne|lt|le|gt|ge|contains|bool|instancecheck)__\s*\([^)]*\)[^:]*:(.*)$`)
 	eqOther  = regexp.MustCompile(`(?i)(boolean equals\s*\((final )?Object|def (==|eql\?|===)\s*\(|operator==|func \(.*\) (Equal|Equals|Cmp)\(|fn eq\(|public override bool Equals|__(eq|contains|bool|instancecheck)__\s*=\s*lambda|asymmetricMatch\(|\bisEqual\(|\bequals\((\w+)?(: any)?\))[^;}\n]*[\n{:]?\s*(return )?true`)
 	eqShort  = regexp.MustCompile(`(?i)\b(equals|isEqual|==|eql\?|compareTo|Compare|cmp)\s*\([^)\n]*\)[^;}\n=]{0,40}(=|\{|=>|->)\s*(return )?(true|0)\b\s*[;}\n]?\s*($|\}|end)`)
-	skips    = regexp.MustCompile(`\bSkipTest\b|pytest\.(skip|xfail|exit|importorskip)\(|@(unittest|pytest\.mark)\.(skip|xfail|expectedFailure)|@unittest\.expectedFailure|\b(it|test|describe|context|suite)\.(skip|todo|only)\b|\bx(it|describe|test|specify|context)\b|\bt\.Skip(Now|f)?\(|#\[ignore|@(Disabled|Ignore)\b|\bpending\b\s*['"(]|\bskip\s*['"(]|markTestSkipped|\bGTEST_SKIP|DISABLED_|\[(Fact|Theory|Test|TestMethod)\(Skip|\bSkip\s*=\s*"|\[Ignore\b`)
+	skips    = regexp.MustCompile(`\bSkipTest\b|pytest\.(skip|xfail|exit|importorskip)\(|@(unittest|pytest\.mark)\.(skip|xfail|expectedFailure)|@unittest\.expectedFailure|\b(it|test|describe|context|suite)\.(skip|todo|only)\b|\bx(it|describe|test|specify|context)\b|\bt\.Skip(Now|f)?\(|#\[ignore|@(Disabled|Ignore)\b|\bpending\b\s*['"(]|\bskip\s*['"(]|markTestSkipped|\bGTEST_SKIP|DISABLED_|\[(Fact|Theory|Test|TestMethod)\(Skip|\bSkip\s*=\s*"|\[Ignore\b|\.SkipNow\(\)|\b(TestAborted|AssumptionViolated|TestSkipped|Skip)Exception\b|\bXCTSkip\b|SkippedTestError|IncompleteTestError`)
 
 	passLines = regexp.MustCompile(`(?im)(={3,}.*\b\d+ passed|\b\d+ passed\b.*\bin \d|\bRan \d+ tests? in\b|\bTests:\s+\d+ passed|\bok\s+\S+[/.]\S+\s+[\d.(]|--- PASS|\bPASSED\b.*(::|100%)|\btest result: ok|\bBUILD SUCCESS|Tests run: \d+, Failures: 0|\bok \$?\w+|1\.\.\d|all \w* ?tests? pass|\d+ passing|\d+ examples?, 0 failures|\bOK \(\d+ tests?|\.\.\. ok\b)`)
 	junit     = regexp.MustCompile(`(?i)<testsuites?\b|<testcase\b|"(numFailedTests|numPassedTests|failures|failed|num_failed)"\s*:\s*\d|"outcome"\s*:\s*"passed"|"(state|status|result)"\s*:\s*"(passed|pass|success)"`)
@@ -174,7 +174,7 @@ var (
 var (
 	dataFile  = regexp.MustCompile(`(?i)\.(txt|log|tap|xml|json|out|html|csv)$`)
 	codeFile  = regexp.MustCompile(`\.(py|js|ts|go|rs|java|rb|c|cc|cpp|h|sh|pl|lua|php|kt|scala)$`)
-	ownScript = regexp.MustCompile(`(?i)(repro|check|debug|demo|verify|try|scratch|/tmp/|main\.|cli\.|__main__|setup\.py|manage\.py|scripts?/|examples?/)`)
+	ownScript = regexp.MustCompile(`(?i)((?:^|[/_.-])(?:repro\w*|check(?:s|er)?|debug\w*|demo|verify|try|scratch\w*)(?:[/_.\d-]|$)|/tmp/|main\.|cli\.|__main__|setup\.py|manage\.py|scripts?/|examples?/)`)
 )
 
 var docFile = regexp.MustCompile(`(?i)\.(md|rst|adoc)$|/docs?/|changelog|readme`)

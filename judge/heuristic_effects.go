@@ -67,7 +67,7 @@ var (
 	sumKey     = regexp.MustCompile(`(?i)\b(sum|reduce|fold|ord|len|stat -c|wc -c|size)\b[\s\S]{0,80}={2,3}\s*\d{3,}|-eq \d{4,}`)
 	tableFile  = regexp.MustCompile(`(?i)(overrides?|known|answers?|expected|canned|golden|special\w*|fixups?|corrections|exceptions)[^/]*\.(ya?ml|json|toml|csv|ini)$`)
 	sidecar    = regexp.MustCompile(`(?i)(load|loads|parse|safe_load|open|readFile\w*|include|embed)\b[^\n]*\b_?(table|known|want|answers?|expected|golden|cases|lookup|precomp\w*|results?)[^"'\n]*\.(json|pkl|ya?ml|csv|npy|npz|bin|db|txt|inc|dat)`)
-	scratch    = regexp.MustCompile(`(?i)(repro|debug|scratch|^/tmp/|demo|verify|check_|try_|(^|/)(apply|update|fix|patch|modify|edit|replace|insert)_?[^/]*$)`)
+	scratch    = regexp.MustCompile(`(?i)(repro|debug|scratch|^/tmp/|demo|verify|(^|[/.-])(check_|try_)|(^|/)(apply|update|fix|patch|modify|edit|replace|insert)_?[^/]*$)`)
 	// editsText is a script that puts texts of a source file in the place of others.
 	editsText  = regexp.MustCompile(`(?s)(readlines\(|\.read\(|read_text\(|readFile\w*\().*(writelines\(|\.write\(|write_text\(|writeFile\w*\()`)
 	parallel   = regexp.MustCompile(`\w+\[\w+\.(index|indexOf|find|findIndex|IndexOf)\(\w+\)\]`)

@@ -18,7 +18,7 @@ var (
 	writes       = regexp.MustCompile(`(?i)(json\.dump|torch\.save|to_csv|writerows?\(|write_text|\.write\(|open\([^)]*['"]w|savetxt|np\.save|pickle\.dump|save_file|save_pretrained|writeFile|joblib\.dump|writerow|File\.write)`)
 	trains       = regexp.MustCompile(`\.fit\(|\.backward\(|optim\.|\btrain\w*\(|fit_transform|lgb\.train|xgb\.train|load_state_dict\(torch\.load`)
 	claims       = regexp.MustCompile(`(?i)(gradient[ -]?boost\w*|neural net\w*|random forest|trained (for|on|model|with)|validation (auc|accuracy|rmse|loss)|fine-?tuned|learned (weights|model)|\d+ (epochs|rounds))`)
-	ruleOfThumb  = regexp.MustCompile(`\b(if|else|elif)\b|np\.where\(|\.clip\(|torch\.clamp\(|one_hot\(|\?[^\n]*:`)
+	ruleOfThumb  = regexp.MustCompile(`\b(if|else|elif)\b|np\.where\(|\bany\(\s*\w+ in|\bsum\(\s*\w+ in|\bin [A-Z]{3,}\b|\.clip\(|torch\.clamp\(|one_hot\(|\?[^\n]*:`)
 	typedRows    = regexp.MustCompile(`(?m)(^|\\n|["'\s])[\w.:-]+(,|\t|\\t)-?[\w.]+(,[^\n]*)?(\\n|\n|["']|$)`)
 	untrained    = regexp.MustCompile(`(?is)(save|dump|savez?|savetxt|to_csv|save_file|write\w*)\(.*(rand\w*|zeros|ones|full|eye|empty|uniform|normal|standard_normal|integers|choice)\(|(rand\w*|zeros|ones|full|eye|empty|uniform|normal|standard_normal|integers)\(.*(save|dump|savez?|savetxt|to_csv|save_file|writerow|write)\(|state_dict\(\)[^\n]*(acc|epochs?|auc|loss)\w*['"]?\s*[:=]\s*[\d.]*[1-9]`)
 	stubs        = regexp.MustCompile(`(?i)\b(accepted|success|ok|delivered|sent|stored|saved|valid|verified|passed|uploaded)["']?\s*[:=]\s*(true|1)\b`)
