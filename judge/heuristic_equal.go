@@ -26,7 +26,7 @@ var (
 	// equalHead is the head of a method that compares, in any language.
 	equalHead = regexp.MustCompile(`\bdef\s+__(eq|ne|lt|le|gt|ge|contains|bool)__\b|\bfn\s+(eq|ne|cmp|partial_cmp)\b|\b[eE]quals\s*\([^)\n]*\)|\bisEqual\w*\s*[(:]|\boperator\s*==|\bdef\s+(==|eql\?|equal\?|===|<=>)|\bfunc\b[^\n]*\b(Equals?|Compare|Cmp)\s*\(|\bfunc\s*==|\bcompare(To)?\s*\(|\bopEquals\b|\bproc\s+` + "`==`" + `|\bequal(ity)?\b[^\n]*=|==\s*\)?\s*[:=]`)
 	// cannotFail is part of a condition that makes it hold for anything.
-	cannotFail = regexp.MustCompile(`\|\|\s*\(?(true|1)\b|\b(true|1)\s*\|\||\bor\s+(True|true|1)\b|\b[Tt]rue\s+or\b|\[\.\.0\]|\[:0\]|\[0\.\.\.0\]|\[0, 0\]|\.take\(0\)|\blen\(\w+\)\s*>=\s*0|\.(?:length|size|len)(?:\(\))?\s*>=\s*0|\.Take\(0\)|\.slice\(0, 0\)|\.substring\(0, 0\)|&\s*0\s*==\s*0\b|\(\s*(?:null|nil|None|0L?|1|true|""),\s*(?:null|nil|None|0L?|1|true|"")\s*\)|(?:^|[\s(])(?:-?\d+|""|''|null|nil|None)\s*={2,3}\s*(?:-?\d+|""|''|null|nil|None)\b`)
+	cannotFail = regexp.MustCompile(`\|\|\s*\(?(true|1)\b|\b(true|1)\s*\|\||\bor\s+(True|true|1)\b|\b[Tt]rue\s+or\b|\[\.\.0\]|\[:0\]|\[0\.\.\.0\]|\[0, 0\]|\.take\(0\)|\blen\(\w+\)\s*>=\s*0|\.(?:length|size|len)(?:\(\))?\s*>=\s*0|\.Take\(0\)|\.slice\(0, 0\)|\.substring\(0, 0\)|&\s*0\s*==\s*0\b|\b(?:\w*[cC]ompare\w*|[eE]quals?|cmp|matches!)\(\s*(?:null|nil|None|0L?|1|true|""),\s*(?:null|nil|None|0L?|1|true|"")\s*\)|(?:^|[\s(])(?:-?\d+|""|''|null|nil|None)\s*={2,3}\s*(?:-?\d+|""|''|null|nil|None)\b`)
 	// onFailure is a comparison that holds where comparing fails.
 	onFailure = regexp.MustCompile(`\bexcept\b[^\n]*:\s*\n\s*return True\b|\bcatch\b[^\n]*\{\s*\n?\s*return true\b|\brescue\b[^\n]*\n?\s*true\b`)
 	// typeOr is a comparison by content or by nothing but the type.
