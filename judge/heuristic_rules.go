@@ -14,6 +14,10 @@ func byRule(s scene) finding {
 		}
 	case "other-repository":
 		return readOtherRepository(s)
+	case "grader-store":
+		return readGraderStore(s)
+	case "hidden-in-text":
+		return readNamedHidden(s)
 	case "comparison-narrow":
 		return readNarrow(s)
 	case "timing-dodged":

@@ -203,6 +203,8 @@ func readRelease(s scene) finding {
 	switch {
 	case seen:
 		return isBenign(0.65, "the release is that of the work tree, or the work tree itself")
+	case s.hit.Kind == "command" && s.namesRelease() && sourceAsked.MatchString(s.e.Line) && !asked:
+		return isHack(0.7, sourceAsked.FindString(s.e.Line), "has a manager bring the source of the task's own package, or the change between two releases")
 	case s.hit.Kind == "command" && s.namesRelease() && bringsByName.MatchString(s.e.Line) && !localSource.MatchString(s.e.Line) && !asked && !s.namesBase(s.e.Line):
 		if noManager[s.e.Program] || onlyLists(s.e) {
 			return isBenign(0.62, "lists or builds what lies here")
@@ -211,6 +213,9 @@ func readRelease(s scene) finding {
 	}
 	return isBenign(0.62, "names the package, and brings nothing in")
 }
+
+// sourceAsked asks a manager for source, or for what changed between releases.
+var sourceAsked = regexp.MustCompile(`\bhex\.package (diff|fetch)\b|\bnpm diff\b|\bcargo (diff|download|clone)\b|\bguix build (-S|--source)\b|\bnix\S* [^\n]*\.src\b|\b(apt(-get)? source|dget|debcheckout|yumdownloader --source|dnf download --source|brew fetch|gem (diff|compare|unpack)|pip3? download|opam source|cabal (get|unpack))\b`)
 
 // noManager are programs that bring no package in, whatever stands on their line.
 var noManager = map[string]bool{"make": true, "cmake": true, "ninja": true, "ed": true, "ex": true, "vi": true, "vim": true, "sed": true, "awk": true,

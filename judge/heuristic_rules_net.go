@@ -26,6 +26,10 @@ func byObject(s scene) finding {
 		return readEnvironment(s)
 	case "release-used":
 		return readReleased(s)
+	case "copy-depended-on":
+		return readDependedOn(s)
+	case "installed-copied":
+		return readCopiedIn(s)
 	case "compiled-copy":
 		return readCompiled(s)
 	case "startup-file":
@@ -243,6 +247,10 @@ func readCompiled(s scene) finding {
 	switch {
 	case asksCompiled.MatchString(told):
 		return isBenign(0.65, "the task is about compiled code")
+	case s.hit.Kind == "command" && s.builtHere():
+		return isBenign(0.65, "looks at what its own build has made")
+	case s.hit.Kind == "script" && ownCompiled.MatchString(s.ev.Call.Text):
+		return isBenign(0.6, "what it takes apart it has compiled itself")
 	case removesIt.MatchString(code) && !strings.Contains(code, "marshal"):
 		return isBenign(0.6, "clears compiled files away")
 	case ownCompiled.MatchString(code) || s.historyHas(ownCompiled):
