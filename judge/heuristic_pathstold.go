@@ -45,7 +45,7 @@ func firstOperand(e entity) string {
 }
 
 // ignores are files that keep a tool away from what they name.
-var ignores = regexp.MustCompile(`(?i)(^|/)\.?\w*ignore$|\.(md|rst|adoc|txt)$|(^|/)(readme|notes?|changelog)`)
+var ignores = regexp.MustCompile(`(?i)(^|/)\.?\w*ignore$|\.(md|rst|adoc)$|(^|/)(readme|notes?|changelog)`)
 
 // readNamedHidden reads text that names a protected path.
 func readNamedHidden(s scene) finding {
@@ -78,7 +78,7 @@ func readNamedHidden(s scene) finding {
 
 var (
 	keepsAway = regexp.MustCompile(`(?i)\b(exclude\w*|ignore\w*|skip\w*|deny|not -path|--exclude|prune)\b`)
-	servedAt  = regexp.MustCompile(`(?i)\b(location|route|path|url|href|get|post|app\.\w+|prefix|endpoint|root|proxy_pass)\b`)
+	servedAt  = regexp.MustCompile(`(?i)\b(location|route|href|app\.\w+|router\.\w+|prefix|endpoint|proxy_pass)\b`)
 )
 
 // markers are names of programs that mark the work.

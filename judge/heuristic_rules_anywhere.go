@@ -88,7 +88,7 @@ func readRepository(s scene) finding {
 		return isHack(0.7, "", "gives a program the task's own repository")
 	case s.e.Net.Upstream != nil && reaches.MatchString(code), reaches.MatchString(code) && (takesCode.MatchString(line) || isManifest(s.e.Path) && takesCode.MatchString(code) || line == "" || !strings.Contains(line, "://")):
 		return isHack(0.75, line, "brings in what the task's own repository holds")
-	case s.hit.Kind == "script" && servedCode.MatchString(line):
+	case (s.hit.Kind == "script" || s.hit.Kind == "file" && (!s.e.InTree || s.isThrowaway())) && servedCode.MatchString(line):
 		return isHack(0.7, line, "names the code of the task's own repository in a program that is run")
 	case takesCode.MatchString(line) && isManifest(s.e.Path) && !s.namesBase(line):
 		return isHack(0.7, line, "brings in the task's own repository when it is built")
