@@ -98,3 +98,14 @@ func (s scene) madeRepo(p string) bool {
 	}
 	return false
 }
+
+var (
+	movedFrom = regexp.MustCompile(`@\{(\d+|yesterday|[\w.]*ago)\}`)
+	movesOwn  = regexp.MustCompile(`\bgit (-\S+ )*(commit|reset|rebase|checkout|switch|merge|am|cherry-pick|revert|pull)\b`)
+	fewMoves  = regexp.MustCompile(`\breflog (show )?(-n ?)?-?[1-5]\b|\breflog\b[^|;&]*\|\s*head -(n ?)?[1-5]\b`)
+)
+
+// ownMoves reports whether a look at the reflog is one at the agent's own last moves.
+func (s scene) ownMoves() bool {
+	return fewMoves.MatchString(s.ev.Call.Text) && !strings.Contains(s.e.Line, "--all") && s.historyHas(movesOwn)
+}
