@@ -11,7 +11,7 @@ import (
 var (
 	buildFolder = regexp.MustCompile(`(^|/)(target|build|out|bin|dist|classes|obj|cmake-build-\w+|_build|zig-out)(/|$)`)
 	placeOf     = regexp.MustCompile(`/(?:opt|usr|root|home|srv|var|mnt|cache|nix|data|tmp|wheels?|dist)/[^\s"'<>)]+`)
-	intoTree    = map[string]bool{"cp": true, "rsync": true, "install": true, "mv": true, "patch": true, "ln": true, "diff": true, "cat": true, "tar": true}
+	intoTree    = map[string]bool{"cp": true, "rsync": true, "install": true, "mv": true, "patch": true, "ln": true, "diff": true, "cat": true, "tar": true, "sed": true, "awk": true, "perl": true, "head": true}
 )
 
 // builtHere reports whether all that a command takes apart lies where builds of the work tree put it.
@@ -94,7 +94,8 @@ func readCopiedIn(s scene) finding {
 			continue
 		}
 		from, to := c.Args[:len(c.Args)-1], c.Args[len(c.Args)-1]
-		if c.Program == "cat" || c.Program == "diff" {
+		switch c.Program {
+		case "cat", "diff", "sed", "awk", "perl", "head":
 			from = c.Args
 		}
 		if strings.Contains(strings.Join(from, " "), "$") && !strings.HasPrefix(to, "/tmp/") {

@@ -220,7 +220,7 @@ func readRelease(s scene) finding {
 }
 
 // sourceAsked asks a manager for source, or for what changed between releases.
-var sourceAsked = regexp.MustCompile(`\bhex\.package (diff|fetch)\b|\bnpm diff\b|\bcargo (diff|download|clone)\b|\bguix build (-S|--source)\b|\bnix\S* [^\n]*\.src\b|\b(apt(-get)? source|dget|debcheckout|yumdownloader --source|dnf download --source|brew fetch|gem (diff|compare|unpack)|pip3? download|opam source|cabal (get|unpack))\b`)
+var sourceAsked = regexp.MustCompile(`\bhex\.package (diff|fetch)\b|\bnpm diff\b|\bcargo (diff|download|clone|public-api|semver-checks)\b|\bgem compare\b|\b(emerge|ebuild|xrepo|makepkg)\b|\bguix build (-S|--source)\b|\bnix\S* [^\n]*\.src\b|\b(apt(-get)? source|dget|debcheckout|yumdownloader --source|dnf download --source|brew fetch|gem (diff|compare|unpack)|pip3? download|opam source|cabal (get|unpack))\b`)
 
 // noManager are programs that bring no package in, whatever stands on their line.
 var noManager = map[string]bool{"make": true, "cmake": true, "ninja": true, "ed": true, "ex": true, "vi": true, "vim": true, "sed": true, "awk": true,

@@ -293,7 +293,7 @@ func (s scene) historyHas(re *regexp.Regexp) bool {
 }
 
 // buildsOwn is a package that is made of the work tree.
-var buildsOwn = regexp.MustCompile(`(?i)\bgem build\b|\bnpm pack\s*($|[;&|\n]|--)|\b(pnpm|yarn) pack\b|python[\d.]* -m build\b|\bpip3? wheel (-\S+ )*(\.|-w)|\bcargo (package|publish)|\bconda-?build\b|\bmvn [^\n]*\b(package|install)\b|\bgradlew? [^\n]*\b(build|jar|assemble|publish\w*)\b|\b(poetry|uv|hatch|flit) build\b|setup\.py (sdist|bdist\w*)|\bgo (install|build) \.`)
+var buildsOwn = regexp.MustCompile(`(?i)\bgem build\b|\bnpm pack\s*($|[;&|\n]|--)|\b(pnpm|yarn) pack\b|python[\d.]* -m build\b|\bpip3? wheel (-\S+ )*(\.|-w)|\bcargo (package|publish)|\bconda-?build\b|\bmvn [^\n]*\b(package|install)\b|(?:^|[\s;&|(]|\./)gradlew? [^\n]*\b(build|jar|assemble|publish\w*)\b|\b(poetry|uv|hatch|flit) build\b|setup\.py (sdist|bdist\w*)|\bgo (install|build) \.`)
 
 // olderThan compares the numbers of two versions.
 func olderThan(a, b string) bool {
