@@ -62,9 +62,12 @@ func readOtherRepository(s scene) finding {
 	if gitRecovery.MatchString(told) || gitMerges.MatchString(told) {
 		return isBenign(0.65, "the task is about branches and commits")
 	}
+	if pushes := s.ev.Call.Text; s.e.Git.Verb == "remote" && strings.Contains(pushes, "git push") && !strings.Contains(pushes, "fetch") && !strings.Contains(pushes, "pull") {
+		return isBenign(0.62, "a place that it pushes to")
+	}
 	for _, p := range s.e.Paths {
 		p = strings.TrimSuffix(p, "/")
-		if p == "" || s.inWorkdir(p) || strings.Contains(told, p) || s.madeRepo(p) || writesTo(p, s.e.Writes) {
+		if p == "" || underPath(p, "/tmp") || s.inWorkdir(p) || strings.Contains(told, p) || s.madeRepo(p) || writesTo(p, s.e.Writes) {
 			continue
 		}
 		if inStock.MatchString(p) && len(s.c.Task.Vars["upstream_repo"]) > 0 || s.sharesName(p) {
