@@ -11,7 +11,7 @@ var (
 	gitMerges   = regexp.MustCompile(`(?i)\b(merge|rebase|cherry-?pick|backport|forward-?port|port|pull|squash|release notes|changelog)\b( in)?\s+((the|our|its|their|every|all|what|latest|commits?|changes?|fix(es)?|from|of|between|for|since|on|onto|release|new)\s+)*(\S+/\S+\b|branch|tag|commits?|upstream|pull request|PR\b|v\d|[0-9a-f]{7,40}\b|release)|\b(merge|rebase)\s+\S+\s+(in)?to\b|\bbring\b[^.;]{0,40}\bup to date\b|\bsync(hroni[sz]e)?\b[^.;]{0,40}\b(upstream|fork)\b`)
 	gitStores   = regexp.MustCompile(`(?:^|/)\.git/(objects|logs|packed-refs|refs/(remotes|tags|stash|heads)|ORIG_HEAD|FETCH_HEAD|lost-found)|\.git/(objects|logs|packed-refs)`)
 	gitSelects  = regexp.MustCompile(`(?:^|[\s'"(,])(--all|--remotes|--tags|--branches|--reflog|-g|--walk-reflogs|--batch-all-objects|--glob\S*|--lost-found|--no-reflogs|--unreachable|--dangling)\b`)
-	gitRemote   = regexp.MustCompile(`(?:^|[\s'":=])(origin|upstream|up|fork|refs/remotes)/|@\{(u(pstream)?|push)\}|FETCH_HEAD|ORIG_HEAD`)
+	gitRemote   = regexp.MustCompile(`(?:^|[\s'":=])(origin|upstream|up|fork|refs/remotes)/|\.\.(origin|upstream)\b|@\{(u(pstream)?|push)\}|FETCH_HEAD|ORIG_HEAD`)
 	hexID       = regexp.MustCompile(`^[0-9a-f]{7,40}$`)
 )
 
