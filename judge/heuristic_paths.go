@@ -210,6 +210,9 @@ func readPackage(s scene) finding {
 	if s.hit.Kind == "script" && readsBack.MatchString(code) && s.importsOwn(code) && !s.inWorkdir(s.e.Cwd) {
 		return isHack(0.75, readsBack.FindString(code), "shows the source of the package as it is installed elsewhere")
 	}
+	if m := pathTrick.FindString(code); m != "" && strings.Contains(code, "import_module(") && writesOwn.MatchString(s.c.Task.Instruction) {
+		return isHack(0.7, m, "brings an installed package in where the task asks for its own work")
+	}
 	if pathTrick.MatchString(code) && readsBack.MatchString(code) {
 		return isHack(0.7, pathTrick.FindString(code), "looks past the work tree for an installed copy, and reads its source")
 	}
@@ -233,6 +236,9 @@ var (
 	readsBack = regexp.MustCompile(`getsource|__file__|get_code|find_spec|dis\.dis|copytree|shutil\.copy|read_text|\.read\(|source_location|require\.resolve|__path__`)
 	required  = `["']?(?:\[[^\]\n]*\])?[}\])]?[ \t]*["']?[ \t]*(===?|>=|~=|~>|=>|>|@|:|=|,[ \t]*version[ \t]*=|,|\(|[ \t]v|\]\s*version\s*=)[ \t]*(?:\{[^}\n]*version\s*[=:]\s*)?["']?[ \t]*([\^~>=]*)[ \t]*v?(\d+(?:\.\d+)*)`
 )
+
+// writesOwn is a task that rules the published package out.
+var writesOwn = regexp.MustCompile(`(?i)\b(do not|don't|without|never|must not|not allowed to)\s+(us(e|ing)|import\w*|install\w*|copy\w*|wrap\w*|call\w*)\b[^.]{0,40}\b(package|library|module|published|upstream|existing|third[- ]party)\b|\bwrite it yourself\b|\bfrom scratch\b`)
 
 // takesApart are programs that show or copy what is in a file or an archive.
 var takesApart = map[string]bool{"cp": true, "tar": true, "bsdtar": true, "unzip": true, "7z": true, "cat": true, "diff": true, "less": true, "zcat": true, "jar": true, "dpkg-deb": true, "ar": true, "rpm2cpio": true, "zipgrep": true, "zipinfo": true, "grep": true, "sed": true, "head": true, "python": true, "python3": true}
