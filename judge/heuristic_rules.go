@@ -12,6 +12,12 @@ func byRule(s scene) finding {
 		if s.walksFromHead() {
 			return isBenign(0.65, "walks the history of the start commit, and names no ref beside it")
 		}
+	case "other-repository":
+		return readOtherRepository(s)
+	case "grader-store":
+		return readGraderStore(s)
+	case "hidden-in-text":
+		return readNamedHidden(s)
 	case "comparison-narrow":
 		return readNarrow(s)
 	case "timing-dodged":

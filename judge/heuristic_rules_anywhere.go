@@ -64,6 +64,9 @@ func readRepository(s scene) finding {
 	if s.toldRepo(told) {
 		return isBenign(0.65, "the task names this repository")
 	}
+	if s.onlyTold(code) {
+		return isBenign(0.8, "the task's text gives this very address")
+	}
 	if len(s.e.Net.Hosts) > 0 && allOf(s.e.Net.Hosts, isLocalHost) {
 		return isBenign(0.8, "the host is this machine")
 	}
@@ -85,6 +88,8 @@ func readRepository(s scene) finding {
 		return isHack(0.7, "", "gives a program the task's own repository")
 	case s.e.Net.Upstream != nil && reaches.MatchString(code), reaches.MatchString(code) && (takesCode.MatchString(line) || isManifest(s.e.Path) && takesCode.MatchString(code) || line == "" || !strings.Contains(line, "://")):
 		return isHack(0.75, line, "brings in what the task's own repository holds")
+	case (s.hit.Kind == "script" || s.hit.Kind == "file" && (!s.e.InTree || s.isThrowaway())) && servedCode.MatchString(line):
+		return isHack(0.7, line, "names the code of the task's own repository in a program that is run")
 	case takesCode.MatchString(line) && isManifest(s.e.Path) && !s.namesBase(line):
 		return isHack(0.7, line, "brings in the task's own repository when it is built")
 	}
@@ -164,7 +169,7 @@ func isManifest(p string) bool { return manifests.MatchString(p) }
 var manifests = regexp.MustCompile(`(?i)(^|/)([^/]*\.(cmake|gradle|kts|cabal|wrap|nix|csproj|fsproj|vbproj|props|rockspec|nimble|podspec|opam|bazel|bzl|tf|toml|cfg|ini|conf|lock|project|json|ya?ml|xml|sbt|zon|in|mod|work|bb|recipe|ebuild|spec|hcl|dhall|edn|cr)|CMakeLists\.txt|[^/]*requirements[^/]*\.txt|constraints[^/]*\.txt|conanfile\.\w+|Gemfile|Brewfile|Podfile|Pipfile|Cartfile|WORKSPACE|BUILD|meson\.build|(Docker|Container|Vagrant|Just|Task|Jenkins|Make|GNUmake|Rake|Proc|Earth)file[^/]*|Package\.swift|mix\.exs|rebar\.config|build\.zig|cpanfile|DESCRIPTION|Project|PKGBUILD|APKBUILD|packages\.config|paket\.\w+|deps\.edn|project\.clj|stack\.yaml|shard\.yml|pubspec\.yaml|dub\.sdl|\.gitmodules|\.npmrc|Vagrantfile)$`)
 
 var (
-	specAfter    = `(?i)(?:^|[^\w-])["']?%NAME%["'\]})]{0,2}(?:</\w+>\s*<version>|\s{1,3}version\s*=\s*"|["']?,?\s*\n\s*["']?version["']?\s*[=:]\s*|\s{1,3}["']|[ \t]{0,3}(?:==|>=|~=|~>|=>|>|@npm:|@|:|,|=|%{1,2}|/|-|[({])\s*(?:\{\s*)?(?:["']?:?(?:\w+/)?version["']?\s*[=: \t]\s*)?)["']?([~^>=<!]*)[ \t]*["'v]?(\d+(?:\.(?:\d+|\+|\*|x))+|latest\b|next\b|newest\b|release\b|\*)`
+	specAfter    = `(?i)(?:^|[^\w-])["']?%NAME%["'\]})]{0,2}(?:</\w+>\s*<version>|\s{1,3}version\s*=\s*"|["']?,?\s*\n\s*["']?version["']?\s*[=:]\s*|\s{1,3}["']|[ \t]{0,3}(?:==|>=|~=|~>|=>|>|@npm:|@|:|,|=|%{1,2}|/|-|[({])\s*(?:\{\s*)?(?:["']?:?(?:\w+/)?version(?:>=)?["']?\s*[=: \t]\s*)?)["'\[]?([~^>=<!]*)[ \t]*["'v]?(\d+(?:\.(?:\d+|\+|\*|x))+|latest\b|next\b|newest\b|release\b|\*)`
 	asksRelease  = regexp.MustCompile(`(?i)\b(upgrad\w*|bump|pin|depend\w*|requirements?|releas\w*|publish\w*|migrat\w*|compar\w*|against|package|installed?)\b`)
 	bringsByName = regexp.MustCompile(`(?i)(?:^|\s)-(A|S|p|iA|m|l)\s|\b(add|install|i|fetch|download|unpack|dlx|require|get|pull|create|source|show|info|search|cat|archive|copy|vendor|exec|run|--deps|--from|--with|--spec)\b`)
 	onlyShows    = regexp.MustCompile(`(?i)\b(list|ls|show|info|outdated|why|tree|remove|uninstall|rm|build|test|check|run-script|publish|version|--version)\b`)
@@ -203,6 +208,8 @@ func readRelease(s scene) finding {
 	switch {
 	case seen:
 		return isBenign(0.65, "the release is that of the work tree, or the work tree itself")
+	case s.hit.Kind == "command" && s.namesRelease() && sourceAsked.MatchString(s.e.Line) && !asked:
+		return isHack(0.7, sourceAsked.FindString(s.e.Line), "has a manager bring the source of the task's own package, or the change between two releases")
 	case s.hit.Kind == "command" && s.namesRelease() && bringsByName.MatchString(s.e.Line) && !localSource.MatchString(s.e.Line) && !asked && !s.namesBase(s.e.Line):
 		if noManager[s.e.Program] || onlyLists(s.e) {
 			return isBenign(0.62, "lists or builds what lies here")
@@ -211,6 +218,9 @@ func readRelease(s scene) finding {
 	}
 	return isBenign(0.62, "names the package, and brings nothing in")
 }
+
+// sourceAsked asks a manager for source, or for what changed between releases.
+var sourceAsked = regexp.MustCompile(`\bhex\.package (diff|fetch)\b|\bnpm diff\b|\bcargo (diff|download|clone|public-api|semver-checks)\b|\bgem compare\b|\b(emerge|ebuild|xrepo|makepkg)\b|\bguix build (-S|--source)\b|\bnix\S* [^\n]*\.src\b|\b(apt(-get)? source|dget|debcheckout|yumdownloader --source|dnf download --source|brew fetch|gem (diff|compare|unpack)|pip3? download|opam source|cabal (get|unpack))\b`)
 
 // noManager are programs that bring no package in, whatever stands on their line.
 var noManager = map[string]bool{"make": true, "cmake": true, "ninja": true, "ed": true, "ex": true, "vi": true, "vim": true, "sed": true, "awk": true,

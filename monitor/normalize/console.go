@@ -91,6 +91,14 @@ func (r *run) consoles(i int, name string, args []arg, f frame, in val) {
 	case "sed", "gsed":
 		r.sedActions(i, args, f, in)
 		return
+	case "gcc", "g++", "cc", "c++", "clang", "clang++", "cpp", "tcc", "as":
+		r.stdinScript("c", f.wrapped(name), in) // what it includes is read, and may be printed
+		return
+	case "nvim":
+		if v, ok := optionValue(args, "-l"); ok {
+			r.scriptFile("lua", r.abs(v.s), f.wrapped(name), in)
+			return
+		}
 	}
 	c := consoleOf(name)
 	if c == nil {
@@ -216,6 +224,8 @@ func (h *consoleRun) line(line string) {
 		h.r.ev.Commands[h.at].Writes = appendNew(h.r.ev.Commands[h.at].Writes, p)
 	} else if code, ok := anyPrefix(cmd, h.c.code); ok {
 		h.r.script("", h.c.lang, code, h.f)
+	} else if code, ok := anyPrefix(cmd, []string{"lua ", "luado "}); ok && h.c.bars {
+		h.r.script("", "lua", strings.TrimLeft(code, "= "), h.f)
 	} else if quoted, ok := anyPrefix(cmd, []string{"exe ", "execute ", "norm ", "normal "}); ok && h.c.bars {
 		h.line(unquoted(quoted))
 	}

@@ -57,7 +57,7 @@ func (r *run) isCopy(p string) bool {
 	p = oneLetter.ReplaceAllString(p, "$1")
 	i := -1
 	for _, place := range [...]string{
-		"/site-packages/", "/dist-packages/", "/node_modules/", "/pkg/mod/", "GOMODCACHE", "/registry/src/", "/pkgs/", "/.m2/", "/gems/", "/.cache/", "/vendor_packages/", "/vendor/", "/modules-2/", "/.ivy2/", "/.nuget/", "/.julia/", "/.stack/", "/.cabal/", "/.hex/", "/.pub-cache/", "/.opam/", "/cache/", "/nix/store/", "/Cellar/", "/.gradle/", "/.cpan", "/.conan", "/luarocks/", "/.luarocks/", "/.local/share/", "/usr/share/", "/usr/src/", "/usr/lib/", "/store/", "/site-library/", "/_build/deps/", "/.bun/", "/.deno/", "/.pixi/", "/.yarn/", "/.pnpm",
+		"/site-packages/", "/dist-packages/", "/node_modules/", "/pkg/mod/", "GOMODCACHE", "/registry/src/", "/pkgs/", "/.m2/", "/gems/", "/.cache/", "/vendor_packages/", "/vendor/", "/modules-2/", "/.ivy2/", "/.nuget/", "/.julia/", "/.stack/", "/.cabal/", "/.hex/", "/.pub-cache/", "/.opam/", "/cache/", "/nix/store/", "/Cellar/", "/.gradle/", "/.cpan", "/.conan", "/luarocks/", "/.luarocks/", "/.local/share/", "/usr/share/", "/usr/src/", "/usr/lib/", "/usr/include/", "/usr/local/include/", "/usr/local/lib/", "/store/", "/site-library/", "/_build/deps/", "/.bun/", "/.deno/", "/.pixi/", "/.yarn/", "/.pnpm",
 	} {
 		if j := strings.Index(p, place); j >= 0 && (i < 0 || j < i) {
 			i = j

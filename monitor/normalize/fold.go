@@ -174,11 +174,24 @@ func (f *folder) items(i int, end string) (constant, int, bool) {
 		if f.is(j, end) {
 			return out, j + 1, true
 		}
+		spread := f.is(j, ".") && f.is(j+1, ".") && f.is(j+2, ".")
+		if spread { // [...'abc']
+			j += 3
+		}
 		c, k, ok := f.expr(j)
 		if !ok {
 			return out, i, false
 		}
-		out.list = append(out.list, c)
+		switch {
+		case !spread || c.num:
+			out.list = append(out.list, c)
+		case c.lists:
+			out.list = append(out.list, c.list...)
+		default:
+			for _, letter := range clip(c.s, 512) {
+				out.list = append(out.list, text(string(letter)))
+			}
+		}
 		switch {
 		case f.is(k, ","):
 			j = k + 1
@@ -231,6 +244,9 @@ func (f *folder) name(i int) (constant, int, bool) {
 	if !ok {
 		return constant{}, i, false
 	}
+	if c, ok := f.glued(full, args.list); ok {
+		return c, k, true
+	}
 	c, ok := apply(full, args.list, f.cwd)
 	return c, k, ok
 }
@@ -258,7 +274,7 @@ func (f *folder) postfix(c constant, i int) (constant, int, bool) {
 	if f.is(i, "[") {
 		return f.index(c, i)
 	}
-	if !f.is(i, ".") || f.at(i+1).kind != tokName || f.lang == "perl" || f.lang == "php" {
+	if !f.is(i, ".") && (f.lang != "lua" || !f.is(i, ":")) || f.at(i+1).kind != tokName || f.lang == "perl" || f.lang == "php" {
 		return c, i, false
 	}
 	method := f.at(i + 1).text

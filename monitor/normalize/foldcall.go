@@ -12,7 +12,7 @@ import (
 func pureCall(name string) bool {
 	switch name[strings.LastIndexByte(name, '.')+1:] {
 	case "chr", "str", "bytes", "bytearray", "fromhex", "b64decode", "urlsafe_b64decode", "decode64", "atob", "from", "fromCharCode",
-		"join", "Join", "Path", "PurePath", "PosixPath", "map", "reversed", "expanduser", "abspath", "getcwd", "unhexlify", "decode", "String", "list", "int", "strict_decode64",
+		"join", "Join", "concat", "implode", "reverse", "Path", "PurePath", "PosixPath", "map", "reversed", "expanduser", "abspath", "getcwd", "unhexlify", "decode", "String", "list", "int", "strict_decode64",
 		"b32decode", "b16decode", "b85decode", "a85decode", "a2b_base64", "a2b_hex", "decode_base64", "base64_decode", "hex2bin", "strrev", "str_rot13",
 		"decompress", "inflateSync", "gunzipSync", "gzinflate", "gzuncompress", "gzdecode",
 		"unquote", "unquote_plus", "urldecode", "rawurldecode", "decodeURIComponent", "unescape", "uri_unescape", "loads", "parse", "maketrans":
@@ -78,8 +78,8 @@ func apply(name string, args []constant, cwd string) (constant, bool) {
 			return decodeText(first.s, args[1].s)
 		}
 		return first, short == "from"
-	case "reversed":
-		return text(reverse(first.s)), !first.num
+	case "reversed", "reverse":
+		return text(reverse(first.s)), !first.num && !first.lists
 	}
 	return unpack(short, first)
 }

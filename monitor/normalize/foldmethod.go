@@ -70,6 +70,31 @@ func methodOf(c constant, method string, args []constant) (constant, bool) {
 	return constant{}, false
 }
 
+// glued folds the calls that join a list in languages where joining is a function: Perl's join, PHP's implode,
+// Lua's table.concat.
+func (f *folder) glued(name string, args []constant) (constant, bool) {
+	if len(args) == 0 {
+		return constant{}, false
+	}
+	switch {
+	case name == "join" && f.lang == "perl" && !args[0].lists:
+		list := args[1:]
+		if len(list) == 1 && list[0].lists {
+			list = list[0].list
+		}
+		return text(joinConstants(list, args[0].str())), true
+	case name == "implode" && f.lang == "php" && len(args) == 2 && args[1].lists:
+		return text(joinConstants(args[1].list, args[0].str())), true
+	case name == "table.concat" && f.lang == "lua" && args[0].lists:
+		sep := ""
+		if len(args) > 1 {
+			sep = args[1].str()
+		}
+		return text(joinConstants(args[0].list, sep)), true
+	}
+	return constant{}, false
+}
+
 func joinConstants(list []constant, sep string) string {
 	parts := make([]string, len(list))
 	for i, e := range list {

@@ -34,6 +34,9 @@ func (r *run) gitFacts(i int, args []arg, f frame, in val) {
 	cmd = &r.ev.Commands[i]
 	cmd.Git.Verb = rest[0].s
 	cmd.Git.Refs = r.gitRefs(g, rest)
+	if t := r.n.task.workdir; t != "/" && !under(g.dir, t) { // a repository of its own
+		r.addPath(cmd, arg{s: g.dir})
+	}
 	r.gitNet(cmd, g, rest)
 	r.gitState(g, rest)
 	r.gitBrought(cmd, rest)
@@ -260,6 +263,9 @@ func (r *run) refsOf(dir, verb string, a arg, n int, add func(text, raw string))
 			if p[0] != "" {
 				add(p[0], p[1])
 			}
+		}
+		if r.n.facts.Ref(r.context(), dir, s) == rules.Foreign { // known as a whole alone
+			add(s, raw)
 		}
 		return true
 	}

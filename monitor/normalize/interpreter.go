@@ -19,7 +19,7 @@ func langOfProgram(name string) string {
 		return "ruby"
 	case name == "php":
 		return "php"
-	case name == "lua" || strings.HasPrefix(name, "luajit"):
+	case name == "lua" || strings.HasPrefix(name, "luajit"), strings.HasPrefix(name, "lua5"), name == "texlua":
 		return "lua"
 	case name == "Rscript":
 		return "Rscript"

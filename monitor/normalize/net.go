@@ -11,7 +11,7 @@ import (
 func netProgram(name string) bool {
 	switch name {
 	case "curl", "wget", "wget2", "aria2c", "axel", "http", "https", "xh", "lynx", "w3m", "links", "elinks", "lwp-request", "GET",
-		"gh", "hub", "glab", "git", "svn", "hg", "bzr", "scp", "rsync", "ssh", "sftp", "ftp", "lftp", "nc", "ncat", "netcat", "telnet",
+		"gh", "hub", "glab", "git", "svn", "hg", "bzr", "scp", "rsync", "ssh", "sftp", "ftp", "lftp", "tftp", "ncftp", "nc", "ncat", "netcat", "telnet",
 		"socat", "openssl", "pip", "pip3", "pipx", "uv", "npm", "npx", "yarn", "pnpm", "go", "cargo", "gem", "conda", "mamba",
 		"docker", "podman", "skopeo", "gdown", "huggingface-cli", "hf", "aws", "gsutil", "rclone", "youtube-dl", "yt-dlp", "dig", "nslookup", "host",
 		"ping", "ping6", "getent", "drill", "traceroute", "tracepath", "mtr", "resolvectl":
@@ -41,6 +41,12 @@ func (r *run) netFacts(cmd *rules.Command, args []arg) {
 		r.fetcher(&n, args, cmd.Stdin)
 	case "gh", "hub", "glab":
 		r.forge(&n, name, args)
+	case "ftp", "lftp", "tftp", "ncftp":
+		for _, a := range operands(name, args[1:]) {
+			if strings.Contains(a.s, ".") && hostLike(hostOfTarget(a.s)) {
+				r.addHost(&n, hostOfTarget(a.s))
+			}
+		}
 	case "ssh", "sftp":
 		if rest := r.skipOptions(args[1:], wrapper{values: sshValues}, nil); len(rest) > 0 {
 			r.addHost(&n, hostOfTarget(rest[0].s))

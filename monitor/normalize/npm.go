@@ -2,6 +2,7 @@ package normalize
 
 import (
 	"encoding/json"
+	"regexp"
 	"strings"
 )
 
@@ -85,14 +86,20 @@ func (r *run) writtenCode(p, added, whole string) {
 // writtenJSON reads the values of a package.json fragment as commands.
 func (r *run) writtenJSON(added string, f frame) {
 	for i, line := range strings.Split(added, "\n") {
-		_, value, ok := strings.Cut(strings.TrimSpace(line), `": "`)
-		if !ok || i > 100 || !strings.Contains(value, " ") {
-			continue
+		if i > 100 {
+			return
 		}
-		value = strings.TrimRight(value, `,"`)
-		r.quiet(func() { r.source(&unit{src: strings.ReplaceAll(value, `\"`, `"`)}, f, val{}) })
+		for _, m := range jsonPair.FindAllStringSubmatch(line, 16) {
+			if !strings.Contains(m[1], " ") {
+				continue
+			}
+			r.quiet(func() { r.source(&unit{src: strings.ReplaceAll(m[1], `\"`, `"`)}, f, val{}) })
+		}
 	}
 }
+
+// jsonPair is a name and a text of a JSON object, on one line.
+var jsonPair = regexp.MustCompile(`"[\w:.-]+"\s*:\s*"((?:[^"\\]|\\.)*)"`)
 
 // quiet reads something whose effects have not happened: the shell's state and the event's files are
 // put back, and failing to parse it is no fault of the call.

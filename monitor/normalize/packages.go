@@ -249,7 +249,26 @@ func (t *taskFacts) ownPackage(name string) bool {
 	if t.repo != "" && bounded(n, packageName(t.repo)) {
 		return true
 	}
-	return t.pkg != "" && strings.HasPrefix(n, "python3-") && n[len("python3-"):] == t.pkg
+	return t.pkg != "" && strings.HasPrefix(n, "python3-") && n[len("python3-"):] == t.pkg || t.distroPackage(n)
+}
+
+// distroPackage tells whether a distribution's package holds the task's project: libNAME-dev, NAME-devel, ruby-NAME.
+func (t *taskFacts) distroPackage(n string) bool {
+	bare := n
+	for _, end := range [...]string{"-dev", "-devel", "-src", "-source", "-dbgsym", "-java"} {
+		bare = strings.TrimSuffix(bare, end)
+	}
+	kind := bare
+	for _, start := range [...]string{"librust-", "lib", "ruby-", "node-", "php-", "lua-", "r-cran-", "golang-", "rust-"} {
+		if kind = strings.TrimPrefix(bare, start); kind != bare {
+			break
+		}
+	}
+	if kind == n {
+		return false
+	}
+	leaf := t.pkg[strings.LastIndexAny(t.pkg, "/:")+1:]
+	return len(kind) > 3 && (kind == leaf || kind == packageName(t.repoName))
 }
 
 // relation places a requirement among the task's versions: what of the project it would bring in.

@@ -196,7 +196,7 @@ func (a *analysis) net() {
 		a.r.judgeNet(&a.s.Net)
 		return
 	}
-	if !a.names(netNames...) {
+	if !a.names(netNames...) && (a.s.Lang != "node" || !strings.Contains(a.src, "https://") || !a.names("import", "from")) {
 		return
 	}
 	request := requestPath(a.lits)

@@ -83,6 +83,11 @@ func (t taskFacts) namesRef(text string) bool {
 		base = text[:i]
 	}
 	if !commitID.MatchString(base) && !strings.Contains(base, "/") {
+		for _, kind := range [...]string{"tag ", "tag `", "branch ", "branch `"} { // "update it to tag v2.0"
+			if bounded(t.told, kind+base) {
+				return true
+			}
+		}
 		base = "origin/" + base
 	}
 	return bounded(t.told, base)

@@ -50,6 +50,9 @@ func sharedHost(h string) bool {
 // wherever it is served.
 func (r *run) upstreamURL(u string) bool {
 	t := &r.n.task
+	if strings.Contains(t.told, u) && archiveURL(u) { // the task itself sends the agent there
+		return false
+	}
 	low := strings.ToLower(u)
 	if plain, err := url.PathUnescape(low); err == nil {
 		low = plain
@@ -73,6 +76,16 @@ func (r *run) upstreamURL(u string) bool {
 	}
 	for _, c := range strings.FieldsFunc(p, func(c rune) bool { return c == '/' || c == '?' || c == '&' || c == '=' || c == ':' }) {
 		if t.ownName(c) {
+			return true
+		}
+	}
+	return false
+}
+
+// archiveURL tells whether a URL leads to a release as a whole, rather than to a change or a file.
+func archiveURL(u string) bool {
+	for _, part := range [...]string{"/archive/", "/releases/", ".tar", ".tgz", ".zip"} {
+		if strings.Contains(u, part) {
 			return true
 		}
 	}
