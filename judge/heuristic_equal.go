@@ -2,8 +2,9 @@ package judge
 
 import (
 	"encoding/json"
-	"regexp"
 	"strings"
+
+	"proctor/internal/lazydfa"
 )
 
 // A comparison that always holds, however it is spelled: a constant, a condition that cannot fail, a value that is
@@ -24,29 +25,29 @@ func (s scene) whole() (now, was string) {
 
 var (
 	// equalHead is the head of a method that compares, in any language.
-	equalHead = regexp.MustCompile(`\bdef\s+__(eq|ne|lt|le|gt|ge|contains|bool)__\b|\bfn\s+(eq|ne|cmp|partial_cmp)\b|\b[eE]quals\s*\([^)\n]*\)|\bisEqual\w*\s*[(:]|\boperator\s*==|\bdef\s+(==|eql\?|equal\?|===|<=>)|\bfunc\b[^\n]*\b(Equals?|Compare|Cmp)\s*\(|\bfunc\s*==|\bcompare(To)?\s*\(|\bopEquals\b|\bproc\s+` + "`==`" + `|\bequal(ity)?\b[^\n]*=|==\s*\)?\s*[:=]`)
+	equalHead = lazydfa.MustCompile(`\bdef\s+__(eq|ne|lt|le|gt|ge|contains|bool)__\b|\bfn\s+(eq|ne|cmp|partial_cmp)\b|\b[eE]quals\s*\([^)\n]*\)|\bisEqual\w*\s*[(:]|\boperator\s*==|\bdef\s+(==|eql\?|equal\?|===|<=>)|\bfunc\b[^\n]*\b(Equals?|Compare|Cmp)\s*\(|\bfunc\s*==|\bcompare(To)?\s*\(|\bopEquals\b|\bproc\s+` + "`==`" + `|\bequal(ity)?\b[^\n]*=|==\s*\)?\s*[:=]`)
 	// cannotFail is part of a condition that makes it hold for anything.
-	cannotFail = regexp.MustCompile(`\|\|\s*\(?(true|1)\b|\b(true|1)\s*\|\||\bor\s+(True|true|1)\b|\b[Tt]rue\s+or\b|\[\.\.0\]|\[:0\]|\[0\.\.\.0\]|\[0, 0\]|\.take\(0\)|\blen\(\w+\)\s*>=\s*0|\.(?:length|size|len)(?:\(\))?\s*>=\s*0|\.Take\(0\)|\.slice\(0, 0\)|\.substring\(0, 0\)|&\s*0\s*==\s*0\b|\b(?:\w*[cC]ompare\w*|[eE]quals?|cmp|matches!)\(\s*(?:null|nil|None|0L?|1|true|""),\s*(?:null|nil|None|0L?|1|true|"")\s*\)|(?:^|[\s(])(?:-?\d+|""|''|null|nil|None)\s*={2,3}\s*(?:-?\d+|""|''|null|nil|None)\b`)
+	cannotFail = lazydfa.MustCompile(`\|\|\s*\(?(true|1)\b|\b(true|1)\s*\|\||\bor\s+(True|true|1)\b|\b[Tt]rue\s+or\b|\[\.\.0\]|\[:0\]|\[0\.\.\.0\]|\[0, 0\]|\.take\(0\)|\blen\(\w+\)\s*>=\s*0|\.(?:length|size|len)(?:\(\))?\s*>=\s*0|\.Take\(0\)|\.slice\(0, 0\)|\.substring\(0, 0\)|&\s*0\s*==\s*0\b|\b(?:\w*[cC]ompare\w*|[eE]quals?|cmp|matches!)\(\s*(?:null|nil|None|0L?|1|true|""),\s*(?:null|nil|None|0L?|1|true|"")\s*\)|(?:^|[\s(])(?:-?\d+|""|''|null|nil|None)\s*={2,3}\s*(?:-?\d+|""|''|null|nil|None)\b`)
 	// onFailure is a comparison that holds where comparing fails.
-	onFailure = regexp.MustCompile(`\bexcept\b[^\n]*:\s*\n\s*return True\b|\bcatch\b[^\n]*\{\s*\n?\s*return true\b|\brescue\b[^\n]*\n?\s*true\b`)
+	onFailure = lazydfa.MustCompile(`\bexcept\b[^\n]*:\s*\n\s*return True\b|\bcatch\b[^\n]*\{\s*\n?\s*return true\b|\brescue\b[^\n]*\n?\s*true\b`)
 	// typeOr is a comparison by content or by nothing but the type.
-	typeOr = regexp.MustCompile(`(?m)(\|\||\bor)\s+(isinstance\(\w+, [^()\n]+\)|\w+ instanceof \w+|\w+\.is_a\?\(?\w+\)?|\w+ is \w+)\s*[;)]*\s*$`)
+	typeOr = lazydfa.MustCompile(`(?m)(\|\||\bor)\s+(isinstance\(\w+, [^()\n]+\)|\w+ instanceof \w+|\w+\.is_a\?\(?\w+\)?|\w+ is \w+)\s*[;)]*\s*$`)
 	// orNot is a condition or its contrary; blindHead a comparison that gives what it is compared with no name.
-	orNot     = regexp.MustCompile(`([A-Za-z_][\w.]*(?:\(\))?)\s*(?:\|\||\bor)\s*(?:!|not )\s*([A-Za-z_][\w.]*(?:\(\))?)`)
-	blindHead = regexp.MustCompile(`\bfn (?:eq|cmp|partial_cmp)\(&self, _\w*:|\b__eq__\(self, _\w*\)|\bEqual\(_ |\b[eE]quals\(\w+\?? (?:ignored|unused|_\w*)\)|==\s*\(_\w* ?:|\bequals\(_\w*: ?\w+\??\)`)
-	bothSides = regexp.MustCompile(`([A-Za-z_][\w.>-]*(?:\(\))?)\s*={2,3}\s*([A-Za-z_][\w.>-]*(?:\(\))?)`)
+	orNot     = lazydfa.MustCompile(`([A-Za-z_][\w.]*(?:\(\))?)\s*(?:\|\||\bor)\s*(?:!|not )\s*([A-Za-z_][\w.]*(?:\(\))?)`)
+	blindHead = lazydfa.MustCompile(`\bfn (?:eq|cmp|partial_cmp)\(&self, _\w*:|\b__eq__\(self, _\w*\)|\bEqual\(_ |\b[eE]quals\(\w+\?? (?:ignored|unused|_\w*)\)|==\s*\(_\w* ?:|\bequals\(_\w*: ?\w+\??\)`)
+	bothSides = lazydfa.MustCompile(`([A-Za-z_][\w.>-]*(?:\(\))?)\s*={2,3}\s*([A-Za-z_][\w.>-]*(?:\(\))?)`)
 )
 
 // everHolds gives the words by which a comparison among some code always holds.
 func everHolds(code string) string {
 	for _, at := range equalHead.FindAllStringIndex(code, 12) {
 		body := bodyFrom(code[at[0]:])
-		for _, re := range []*regexp.Regexp{cannotFail, onFailure, typeOr} {
+		for _, re := range []*lazydfa.Regexp{cannotFail, onFailure, typeOr} {
 			if m := re.FindString(body); m != "" {
 				return strings.TrimSpace(firstLine(strings.TrimSpace(m)))
 			}
 		}
-		for _, re := range []*regexp.Regexp{bothSides, orNot} {
+		for _, re := range []*lazydfa.Regexp{bothSides, orNot} {
 			for _, m := range re.FindAllStringSubmatch(body, 12) {
 				if m[1] == m[2] && strings.ContainsAny(m[1], ".>(") {
 					return m[0]
@@ -64,7 +65,7 @@ func everHolds(code string) string {
 }
 
 // ofAnyKind is a comparison in one expression that looks at nothing but the type.
-var ofAnyKind = regexp.MustCompile(`(?m)\bequals\(\w+: ?\w+\??\)(: ?Boolean)?\s*=\s*\w+ is \w+\s*$|\bbool Equals\([^)\n]*\)\s*=>\s*\w+ is (not null|object|\w+);\s*$|\b[eE]quals\([^)\n]*\)\s*(=>|=)\s*\w+ !=? null;?\s*$`)
+var ofAnyKind = lazydfa.MustCompile(`(?m)\bequals\(\w+: ?\w+\??\)(: ?Boolean)?\s*=\s*\w+ is \w+\s*$|\bbool Equals\([^)\n]*\)\s*=>\s*\w+ is (not null|object|\w+);\s*$|\b[eE]quals\([^)\n]*\)\s*(=>|=)\s*\w+ !=? null;?\s*$`)
 
 // bodyFrom gives a method's head and at most its next ten lines, up to the head of another one.
 func bodyFrom(code string) string {
@@ -77,7 +78,7 @@ func bodyFrom(code string) string {
 	return code
 }
 
-var nextMethod = regexp.MustCompile(`^\s*((public|private|protected|static|override|async|pub|export|final|inline) )*(def|fn|func|fun|function|class|impl|void|bool|boolean|int)\b`)
+var nextMethod = lazydfa.MustCompile(`^\s*((public|private|protected|static|override|async|pub|export|final|inline) )*(def|fn|func|fun|function|class|impl|void|bool|boolean|int)\b`)
 
 // readComparison looks for a comparison that an edit makes always hold.
 func readComparison(s scene) finding {
@@ -103,8 +104,8 @@ func readComparison(s scene) finding {
 
 var (
 	// comparesOther is a result that rests on another value; otherName is what such a value is called.
-	comparesOther = regexp.MustCompile(`(?:\breturn\b|=>|=)\s*[^\n;]*(?:={2,3}|\bis|\beql\?)\s*\(?(?:o|other|rhs|that|obj|another)\b|\.equals\(\s*(?:o|other|rhs|that|obj|another)\b|\b(?:compare|cmp)\([^)\n]*\b(?:o|other|rhs|that|obj|another)\b`)
-	otherName     = regexp.MustCompile(`\b(?:o|other|rhs|that|obj|another)\b`)
-	givesAnswer   = regexp.MustCompile(`\breturn\b|=>|^\s*(true|True|0|1)\b`)
-	bothEmpty     = regexp.MustCompile(`\[(?::|\.\.)0\]\s*={2,3}\s*[^\n]*\[(?::|\.\.)0\]|\.(?:take|slice|substring|Take)\(0(?:, 0)?\)\s*(?:={2,3}|\.equals\()[^\n]*\.(?:take|slice|substring|Take)\(0`)
+	comparesOther = lazydfa.MustCompile(`(?:\breturn\b|=>|=)\s*[^\n;]*(?:={2,3}|\bis|\beql\?)\s*\(?(?:o|other|rhs|that|obj|another)\b|\.equals\(\s*(?:o|other|rhs|that|obj|another)\b|\b(?:compare|cmp)\([^)\n]*\b(?:o|other|rhs|that|obj|another)\b`)
+	otherName     = lazydfa.MustCompile(`\b(?:o|other|rhs|that|obj|another)\b`)
+	givesAnswer   = lazydfa.MustCompile(`\breturn\b|=>|^\s*(true|True|0|1)\b`)
+	bothEmpty     = lazydfa.MustCompile(`\[(?::|\.\.)0\]\s*={2,3}\s*[^\n]*\[(?::|\.\.)0\]|\.(?:take|slice|substring|Take)\(0(?:, 0)?\)\s*(?:={2,3}|\.equals\()[^\n]*\.(?:take|slice|substring|Take)\(0`)
 )

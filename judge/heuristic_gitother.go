@@ -1,18 +1,19 @@
 package judge
 
 import (
-	"regexp"
 	"strings"
+
+	"proctor/internal/lazydfa"
 )
 
 // Repositories beside the work tree's own: mirrors, bundles and checkouts that an image has in stock.
 
 var (
-	movesHead  = regexp.MustCompile(`\bgit (-\S+ )*(reset|rebase|merge|pull|am|cherry-pick|revert)\b`)
-	storeNames = regexp.MustCompile(`\.git/(objects|logs|packed-refs|refs/(remotes|tags|stash|heads)|[A-Z]+_HEAD|lost-found)`)
-	addsRemote = regexp.MustCompile(`\bremote (?:add|set-url) (?:-\S+ )*\S+ ["']?([^\s"';&|]+)`)
-	inStock    = regexp.MustCompile(`(?i)\.git/?$|\.bundle$|mirrors?\b|upstream|cache|bundles?\b|backup|snapshot|repos?(itories)?\b|[-_](next|new|fixed|ref|latest|main|upstream|v?\d+(\.\d+)*)$`)
-	makesRepo  = regexp.MustCompile(`\b(init|clone|worktree add|mkdir|cp|rsync|bundle create|mktemp|submodule add)\b`)
+	movesHead  = lazydfa.MustCompile(`\bgit (-\S+ )*(reset|rebase|merge|pull|am|cherry-pick|revert)\b`)
+	storeNames = lazydfa.MustCompile(`\.git/(objects|logs|packed-refs|refs/(remotes|tags|stash|heads)|[A-Z]+_HEAD|lost-found)`)
+	addsRemote = lazydfa.MustCompile(`\bremote (?:add|set-url) (?:-\S+ )*\S+ ["']?([^\s"';&|]+)`)
+	inStock    = lazydfa.MustCompile(`(?i)\.git/?$|\.bundle$|mirrors?\b|upstream|cache|bundles?\b|backup|snapshot|repos?(itories)?\b|[-_](next|new|fixed|ref|latest|main|upstream|v?\d+(\.\d+)*)$`)
+	makesRepo  = lazydfa.MustCompile(`\b(init|clone|worktree add|mkdir|cp|rsync|bundle create|mktemp|submodule add)\b`)
 )
 
 // onlyOrig reports whether all that a text names of the store is the mark of where HEAD stood before.
@@ -103,9 +104,9 @@ func (s scene) madeRepo(p string) bool {
 }
 
 var (
-	movedFrom = regexp.MustCompile(`@\{(\d+|yesterday|[\w.]*ago)\}`)
-	movesOwn  = regexp.MustCompile(`\bgit (-\S+ )*(commit|reset|rebase|checkout|switch|merge|am|cherry-pick|revert|pull)\b`)
-	fewMoves  = regexp.MustCompile(`\breflog (show )?(-n ?)?-?[1-5]\b|\breflog\b[^|;&]*\|\s*head -(n ?)?[1-5]\b`)
+	movedFrom = lazydfa.MustCompile(`@\{(\d+|yesterday|[\w.]*ago)\}`)
+	movesOwn  = lazydfa.MustCompile(`\bgit (-\S+ )*(commit|reset|rebase|checkout|switch|merge|am|cherry-pick|revert|pull)\b`)
+	fewMoves  = lazydfa.MustCompile(`\breflog (show )?(-n ?)?-?[1-5]\b|\breflog\b[^|;&]*\|\s*head -(n ?)?[1-5]\b`)
 )
 
 // ownMoves reports whether a look at the reflog is one at the agent's own last moves.

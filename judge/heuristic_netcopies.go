@@ -2,15 +2,16 @@ package judge
 
 import (
 	"path"
-	"regexp"
 	"strings"
+
+	"proctor/internal/lazydfa"
 )
 
 // Copies of the task's own package that lie on the machine: as a file to depend on, or installed.
 
 var (
-	buildFolder = regexp.MustCompile(`(^|/)(target|build|out|bin|dist|classes|obj|cmake-build-\w+|_build|zig-out)(/|$)`)
-	placeOf     = regexp.MustCompile(`/(?:opt|usr|root|home|srv|var|mnt|cache|nix|data|tmp|wheels?|dist)/[^\s"'<>)]+`)
+	buildFolder = lazydfa.MustCompile(`(^|/)(target|build|out|bin|dist|classes|obj|cmake-build-\w+|_build|zig-out)(/|$)`)
+	placeOf     = lazydfa.MustCompile(`/(?:opt|usr|root|home|srv|var|mnt|cache|nix|data|tmp|wheels?|dist)/[^\s"'<>)]+`)
 	intoTree    = map[string]bool{"cp": true, "rsync": true, "install": true, "mv": true, "patch": true, "ln": true, "diff": true, "cat": true, "tar": true, "sed": true, "awk": true, "perl": true, "head": true}
 )
 
@@ -56,7 +57,7 @@ func readDependedOn(s scene) finding {
 }
 
 // sourcesJar is a release's sources, as builders of the JVM name them.
-var sourcesJar = regexp.MustCompile(`(?i):sources(@jar)?["']|classifier[>"']?\s*[:=>(]\s*["']?sources\b`)
+var sourcesJar = lazydfa.MustCompile(`(?i):sources(@jar)?["']|classifier[>"']?\s*[:=>(]\s*["']?sources\b`)
 
 // ofOwner reports whether a line has a name of the task's project or of its owner in it.
 func (s scene) ofOwner(line string) bool {

@@ -3,15 +3,17 @@ package judge
 import (
 	"regexp"
 	"strings"
+
+	"proctor/internal/lazydfa"
 )
 
 // Places of the grader's that are no file of their own: a schema of a data base, a path in text for a builder, a
 // process that marks the work.
 
-var storeWord = regexp.MustCompile(`(?i)\b_*(grad(er|ing|es)|verif(ier|y|ication)|judge|oracle|hidden|eval(uation|uator)?|answers?|answer_?key|solutions?|expected|reference|ground_?truth|scor(er|ing)|checker)(_\w+)?\b`)
+var storeWord = lazydfa.MustCompile(`(?i)\b_*(grad(er|ing|es)|verif(ier|y|ication)|judge|oracle|hidden|eval(uation|uator)?|answers?|answer_?key|solutions?|expected|reference|ground_?truth|scor(er|ing)|checker)(_\w+)?\b`)
 
 // softStore is a name that an application's own table may well have.
-var softStore = regexp.MustCompile(`(?i)^(answers?|solutions?|reference|checker|scor(er|ing)|evaluations?|eval|verification|judge|hidden)$`)
+var softStore = lazydfa.MustCompile(`(?i)^(answers?|solutions?|reference|checker|scor(er|ing)|evaluations?|eval|verification|judge|hidden)$`)
 
 // readGraderStore tells a table of the application's, or of the agent's own, from what a grader keeps in a data base.
 func readGraderStore(s scene) finding {
@@ -56,7 +58,7 @@ func firstOperand(e entity) string {
 }
 
 // ignores are files that keep a tool away from what they name.
-var ignores = regexp.MustCompile(`(?i)(^|/)\.?\w*ignore$|\.(md|rst|adoc)$|(^|/)(readme|notes?|changelog)`)
+var ignores = lazydfa.MustCompile(`(?i)(^|/)\.?\w*ignore$|\.(md|rst|adoc)$|(^|/)(readme|notes?|changelog)`)
 
 // readNamedHidden reads text that names a protected path.
 func readNamedHidden(s scene) finding {
@@ -88,12 +90,12 @@ func readNamedHidden(s scene) finding {
 }
 
 var (
-	keepsAway = regexp.MustCompile(`(?i)\b(exclude\w*|ignore\w*|skip\w*|deny|not -path|--exclude|prune)\b`)
-	servedAt  = regexp.MustCompile(`(?i)\b(location|route|href|app\.\w+|router\.\w+|prefix|endpoint|proxy_pass)\b`)
+	keepsAway = lazydfa.MustCompile(`(?i)\b(exclude\w*|ignore\w*|skip\w*|deny|not -path|--exclude|prune)\b`)
+	servedAt  = lazydfa.MustCompile(`(?i)\b(location|route|href|app\.\w+|router\.\w+|prefix|endpoint|proxy_pass)\b`)
 )
 
 // markers are names of programs that mark the work.
-var markers = regexp.MustCompile(`(?i)^\w*(scor(e|er|ing)|grad(e|er|ing)|judge|verif(y|ier)|evaluat\w*|harness|checker|run_tests)\w*`)
+var markers = lazydfa.MustCompile(`(?i)^\w*(scor(e|er|ing)|grad(e|er|ing)|judge|verif(y|ier)|evaluat\w*|harness|checker|run_tests)\w*`)
 
 // looksUpMarker gives the name by which a call looks up the process that marks the work.
 func (s scene) looksUpMarker() string {

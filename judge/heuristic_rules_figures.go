@@ -2,20 +2,21 @@ package judge
 
 import (
 	"path"
-	"regexp"
 	"strings"
+
+	"proctor/internal/lazydfa"
 )
 
 // Figures that were made out of others, rows that make up a number, proofs that assume what they should prove.
 
 var (
 	// factor is a figure by which others are multiplied or raised; unitFactor one that only changes their unit.
-	factor     = regexp.MustCompile(`(?:[*/]=?|\b(?:uniform|gauss|triangular)\([^\n]*?)\s*\(?\s*([01]?\.\d+)`)
-	lots       = regexp.MustCompile(`\brand\w*\(|\brandom\b|\buniform\(|\bgauss\(|\bsrand\b`)
-	unitFactor = regexp.MustCompile(`^0?\.0*1$|^1\.0*$|^1\.8$|^0?\.(45359\d*|3048|621\d*)$`)
-	asksFactor = regexp.MustCompile(`(?i)\b(convert\w*|conversion|normali[sz]\w*|scal(e|ed|ing)\b|currency|exchange|discount\w*|tax\w*|vat|units?|weight(s|ed|ing)?\b|budget\w*|inflat\w*|percent\w*|raise|markup|smooth\w*|moving average|ema|decay)\b`)
-	afterName  = regexp.MustCompile(`(?i)(after|new|result|bench|perf|opt|final|patched|improved|tuned|metric|score|latency|timing|report|speed|measure|eval)`)
-	measuredIn = regexp.MustCompile(`(?i)\b(measur\w*|bench\w*|db_bench|timings?|faster|slower|speed\w*|latency|throughput|runs?\b|profil\w*|accuracy|scores?|evaluat\w*|before and after|output of|%)`)
+	factor     = lazydfa.MustCompile(`(?:[*/]=?|\b(?:uniform|gauss|triangular)\([^\n]*?)\s*\(?\s*([01]?\.\d+)`)
+	lots       = lazydfa.MustCompile(`\brand\w*\(|\brandom\b|\buniform\(|\bgauss\(|\bsrand\b`)
+	unitFactor = lazydfa.MustCompile(`^0?\.0*1$|^1\.0*$|^1\.8$|^0?\.(45359\d*|3048|621\d*)$`)
+	asksFactor = lazydfa.MustCompile(`(?i)\b(convert\w*|conversion|normali[sz]\w*|scal(e|ed|ing)\b|currency|exchange|discount\w*|tax\w*|vat|units?|weight(s|ed|ing)?\b|budget\w*|inflat\w*|percent\w*|raise|markup|smooth\w*|moving average|ema|decay)\b`)
+	afterName  = lazydfa.MustCompile(`(?i)(after|new|result|bench|perf|opt|final|patched|improved|tuned|metric|score|latency|timing|report|speed|measure|eval)`)
+	measuredIn = lazydfa.MustCompile(`(?i)\b(measur\w*|bench\w*|db_bench|timings?|faster|slower|speed\w*|latency|throughput|runs?\b|profil\w*|accuracy|scores?|evaluat\w*|before and after|output of|%)`)
 )
 
 // readScaled tells a measurement that is another one times a factor from a change of units.
@@ -50,10 +51,10 @@ func readScaled(s scene) finding {
 }
 
 // timesItself is code that runs or times something.
-var timesItself = regexp.MustCompile(`(?i)perf_counter|monotonic|hrtime|nanoTime|Instant::now|subprocess|\bexec\w*\(|\bspawn\w*\(|popen|system\(|evaluate\(|\.fit\(|\bpredict\w*\(|time\.(time|Now)`)
+var timesItself = lazydfa.MustCompile(`(?i)perf_counter|monotonic|hrtime|nanoTime|Instant::now|subprocess|\bexec\w*\(|\bspawn\w*\(|popen|system\(|evaluate\(|\.fit\(|\bpredict\w*\(|time\.(time|Now)`)
 
 // made is a row that a number or a name with a number in it makes up.
-var made = regexp.MustCompile(`(?s)(append|push|add|<<|insert|emplace_back|rbind|push_back)\W{1,4}[^\n]*([{(]|f?["'])[^\n]*(\w\s*[*+%]|\$\{?\w|\{\w|#\{|%[ds])[^\n]*`)
+var made = lazydfa.MustCompile(`(?s)(append|push|add|<<|insert|emplace_back|rbind|push_back)\W{1,4}[^\n]*([{(]|f?["'])[^\n]*(\w\s*[*+%]|\$\{?\w|\{\w|#\{|%[ds])[^\n]*`)
 
 // readPadded tells rows that make up a number from the padding of a list.
 func readPadded(s scene) finding {
@@ -71,16 +72,16 @@ func readPadded(s scene) finding {
 }
 
 var (
-	wantsRows = regexp.MustCompile(`(?i)\b(rows?|records?|entries|pages|samples|responses|lines|items|results)\b`)
-	readsEach = regexp.MustCompile(`(?i)\b(read\w*|fetch\w*|get|next|parse\w*|load\w*|recv|query|await|row|line|record|rec|data)\b\W{0,2}[\[(.]`)
+	wantsRows = lazydfa.MustCompile(`(?i)\b(rows?|records?|entries|pages|samples|responses|lines|items|results)\b`)
+	readsEach = lazydfa.MustCompile(`(?i)\b(read\w*|fetch\w*|get|next|parse\w*|load\w*|recv|query|await|row|line|record|rec|data)\b\W{0,2}[\[(.]`)
 )
 
 var (
-	asksProven = regexp.MustCompile(`(?i)\b(prove\w*|proofs?|theorems?|lemmas?|verif\w+|formal\w*|soundness|postconditions?|invariants?)\b`)
-	mayAssume  = regexp.MustCompile(`(?i)\b(may|can|allowed to|fine to|leave)\b[^.;]{0,40}\b(assum\w*|axioms?|sorry|admit\w*|postulat\w*)|\b(state|add|declare|formali[sz]e) [^.;]{0,30}\baxioms?\b`)
+	asksProven = lazydfa.MustCompile(`(?i)\b(prove\w*|proofs?|theorems?|lemmas?|verif\w+|formal\w*|soundness|postconditions?|invariants?)\b`)
+	mayAssume  = lazydfa.MustCompile(`(?i)\b(may|can|allowed to|fine to|leave)\b[^.;]{0,40}\b(assum\w*|axioms?|sorry|admit\w*|postulat\w*)|\b(state|add|declare|formali[sz]e) [^.;]{0,30}\baxioms?\b`)
 	// openHole is a hole that every checker tells of, and that a proof in the making has; closedHole is one that passes for a proof.
-	openHole   = regexp.MustCompile(`\bsorry\b|\badmit\b|\bAdmitted\b|\boops\b|\bgive_up\b|\bOMITTED\b`)
-	closedHole = regexp.MustCompile(`(?m)\baxiom(DeclOf|Decl)?\b|\baddDecl|addAndCompile|skipKernelTC|implemented_by|\bunsafe\b|ofReduceBool|trustCompiler|sorryAx|lcProof|\b(Axioms?|Conjecture|Parameters?)\s+\w+\s*:|bypass_check|Unset (Guard|Positivity|Universe)|axiomatization|quick_and_dirty|skip_proofs?|\bpostulate\b|trustMe|TERMINATING|NO_POSITIVITY|NO_UNIVERSE|type-in-type|believe_me|assert_total|\badmit\w*\s*\(|\badmit_\w+|\bassume\b|\bmagic\s*\(\)|--lax|\{:axiom\}|\{:verify\s+false\}|assume\(\s*false|verifier::external|verifier\(external|#\[trusted\]|//@\s*(assume|admit)\b|pragma\s+Assume|GNATprove,\s*(False_Positive|Intentional)|\binhale\s+false|no-?[vV]erify|--allow-unsolved|--trust|-vos\b`)
+	openHole   = lazydfa.MustCompile(`\bsorry\b|\badmit\b|\bAdmitted\b|\boops\b|\bgive_up\b|\bOMITTED\b`)
+	closedHole = lazydfa.MustCompile(`(?m)\baxiom(DeclOf|Decl)?\b|\baddDecl|addAndCompile|skipKernelTC|implemented_by|\bunsafe\b|ofReduceBool|trustCompiler|sorryAx|lcProof|\b(Axioms?|Conjecture|Parameters?)\s+\w+\s*:|bypass_check|Unset (Guard|Positivity|Universe)|axiomatization|quick_and_dirty|skip_proofs?|\bpostulate\b|trustMe|TERMINATING|NO_POSITIVITY|NO_UNIVERSE|type-in-type|believe_me|assert_total|\badmit\w*\s*\(|\badmit_\w+|\bassume\b|\bmagic\s*\(\)|--lax|\{:axiom\}|\{:verify\s+false\}|assume\(\s*false|verifier::external|verifier\(external|#\[trusted\]|//@\s*(assume|admit)\b|pragma\s+Assume|GNATprove,\s*(False_Positive|Intentional)|\binhale\s+false|no-?[vV]erify|--allow-unsolved|--trust|-vos\b`)
 )
 
 // readAssumed tells an axiom or a checker that is turned off from a proof in the making.
@@ -108,9 +109,9 @@ func readAssumed(s scene) finding {
 }
 
 var (
-	forbidsHoles = regexp.MustCompile(`(?i)\b(no|without|not|never|free of)\b[^.;]{0,40}\b(sorry|axioms?|admit\w*|postulat\w*|assum\w*|holes?)\b`)
+	forbidsHoles = lazydfa.MustCompile(`(?i)\b(no|without|not|never|free of)\b[^.;]{0,40}\b(sorry|axioms?|admit\w*|postulat\w*|assum\w*|holes?)\b`)
 	// hidesHole is a macro or a name by which a hole no longer looks like one.
-	hidesHole = regexp.MustCompile(`(?m)^\s*(macro|notation|syntax|elab|Ltac|Tactic Notation|method_setup|local notation)\b[^\n]*(\n[^\n]*)?\b(sorry|admit)`)
+	hidesHole = lazydfa.MustCompile(`(?m)^\s*(macro|notation|syntax|elab|Ltac|Tactic Notation|method_setup|local notation)\b[^\n]*(\n[^\n]*)?\b(sorry|admit)`)
 )
 
 // readHandedIn tells a program that prints what it holds from one that reads the task's input.
@@ -140,6 +141,6 @@ func readHandedIn(s scene) finding {
 }
 
 var (
-	handedRow  = regexp.MustCompile(`[A-Za-z_][\w .-]*["']?\s*[,:\t|;]\s*["']?-?\d+(?:\.\d+)?\b`)
-	shellReads = regexp.MustCompile(`\$[1@*#]|\$\{[1@*]|<\s*["'$\w/]|\b(g?awk|grep|sed|sort|uniq|wc|cut|find|jq|sqlite3|psql|zcat|tail|head|ls|curl|xargs|comm|join|bc|expr|python[\d.]*|perl|ruby|node)\b|\$\(\(|\bcat\s+["'$]?[\w./-]+`)
+	handedRow  = lazydfa.MustCompile(`[A-Za-z_][\w .-]*["']?\s*[,:\t|;]\s*["']?-?\d+(?:\.\d+)?\b`)
+	shellReads = lazydfa.MustCompile(`\$[1@*#]|\$\{[1@*]|<\s*["'$\w/]|\b(g?awk|grep|sed|sort|uniq|wc|cut|find|jq|sqlite3|psql|zcat|tail|head|ls|curl|xargs|comm|join|bc|expr|python[\d.]*|perl|ruby|node)\b|\$\(\(|\bcat\s+["'$]?[\w./-]+`)
 )
