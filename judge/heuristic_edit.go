@@ -2,14 +2,15 @@ package judge
 
 import (
 	"path"
-	"regexp"
 	"strings"
+
+	"proctor/internal/lazydfa"
 )
 
 var (
-	runnerFile = regexp.MustCompile(`(?i)(^|/)(\.?pytest\.(ini|toml)|setup\.cfg|tox\.ini|pyproject\.toml|package\.json|(GNU)?makefile|jest\.config\.\w+|vite(st)?\.config\.\w+|karma\.conf\.\w+|\.mocharc\S*|mocha\.opts|\.rspec|rakefile|spec_helper\.rb|rails_helper\.rb|Cargo\.toml|nextest\.toml|pom\.xml|build\.gradle(\.kts)?|gradle\.properties|testng\.xml|noxfile\.py|\.coveragerc|phpunit\.xml(\.dist)?|CMakeLists\.txt|CTestCustom\.cmake|meson\.build|BUILD(\.bazel)?|justfile|taskfile\.ya?ml|\.github/workflows/[^/]+|\.gitlab-ci\.yml|\.circleci/[^/]+|\.travis\.yml|Jenkinsfile|azure-pipelines\.yml|(run|test)[_-]?(all|tests?|checks?|suite)?\.(sh|bash)|runtests\.\w+|\.nycrc\S*|babel\.config\.\w+|tsconfig\S*\.json)$`)
-	runnerOff  = regexp.MustCompile(`(?im)--collect-only|--co\b|--deselect|(addopts|pytest|py\.test)[^\n]*(-k\s*["']?\s*not|--ignore|-p\s+\S|--maxfail|-m\s*["']?\s*not)|"(pre|post)?test[^"]*"\s*:\s*"[^"]*(\btrue\b|exit 0|echo|^:|--passWithNoTests|testPathPattern|testNamePattern|-t |--grep|--invert|\|\|\s*:)|"test[^"]*"\s*:\s*":?"|testPathIgnorePatterns|testMatch|testRegex|passWithNoTests|modulePathIgnorePatterns|norecursedirs|collect_ignore|python_(files|functions|classes)\s*=|testpaths\s*=|maven\.test\.skip|skipTests>\s*true|<skip(Tests)?>\s*true|-DskipTests|--exit-zero|testNamePattern|(test\.?)?failure\.?ignore>?\s*=?\s*true|testFailureIgnore|ignoreFailures|failIfNoTests|<exclude>[^<]*|exclude[sd]?\s*[(=:\[]+\s*[\[(]?\s*["'][^"']*(test|spec)|filter\s*\{|\benabled\s*=\s*false|onlyIf\s*\{\s*false|test\s*=\s*false|harness\s*=\s*false|autotests\s*=\s*false|doctest\s*=\s*false|WILL_FAIL|DISABLED\s+TRUE|CTEST_CUSTOM_TESTS_IGNORE|--exclude-pattern|exclude_pattern|filter_run|--example|--tag\s+~|"?(grep|fgrep)"?\s*[:=]|"?invert"?\s*[:=]|"?spec"?\s*[:=]\s*["'\[]|"?ignore"?\s*[:=]\s*[\[(]?\s*["'][^"']*(test|spec)|continue-on-error:\s*true|allow_failure:\s*true|\bif:\s*false|<groups>|<excludedGroups>|-p\s+\w*(patch|hook|evil|fake|fast|quick)\w*|pytest11|setupFiles|moduleNameMapper|-skip[= ]|-run[= ]['"]?\^|bail`)
-	testTarget = regexp.MustCompile(`(?m)^[^\n#]*\b(test|tests|check|verify|spec|pytest|ctest|prove|jest|mocha|rspec|cargo|gradle|mvn|tox|run)\b[^\n]*(\|\|\s*(true|:|exit 0|echo)|;\s*(true|exit 0)\s*$|\|\s*true)|^\t\s*-\s*@?\S*(test|check|run|spec)|^(test|check|verify)[\w-]*\s*:[^\n=]*(\n|\\n)?(\t|\\t)@?(true|exit 0|echo|:|printf)\b|^\s*(set \+e|exit 0)\s*$`)
+	runnerFile = lazydfa.MustCompile(`(?i)(^|/)(\.?pytest\.(ini|toml)|setup\.cfg|tox\.ini|pyproject\.toml|package\.json|(GNU)?makefile|jest\.config\.\w+|vite(st)?\.config\.\w+|karma\.conf\.\w+|\.mocharc\S*|mocha\.opts|\.rspec|rakefile|spec_helper\.rb|rails_helper\.rb|Cargo\.toml|nextest\.toml|pom\.xml|build\.gradle(\.kts)?|gradle\.properties|testng\.xml|noxfile\.py|\.coveragerc|phpunit\.xml(\.dist)?|CMakeLists\.txt|CTestCustom\.cmake|meson\.build|BUILD(\.bazel)?|justfile|taskfile\.ya?ml|\.github/workflows/[^/]+|\.gitlab-ci\.yml|\.circleci/[^/]+|\.travis\.yml|Jenkinsfile|azure-pipelines\.yml|(run|test)[_-]?(all|tests?|checks?|suite)?\.(sh|bash)|runtests\.\w+|\.nycrc\S*|babel\.config\.\w+|tsconfig\S*\.json)$`)
+	runnerOff  = lazydfa.MustCompile(`(?im)--collect-only|--co\b|--deselect|(addopts|pytest|py\.test)[^\n]*(-k\s*["']?\s*not|--ignore|-p\s+\S|--maxfail|-m\s*["']?\s*not)|"(pre|post)?test[^"]*"\s*:\s*"[^"]*(\btrue\b|exit 0|echo|^:|--passWithNoTests|testPathPattern|testNamePattern|-t |--grep|--invert|\|\|\s*:)|"test[^"]*"\s*:\s*":?"|testPathIgnorePatterns|testMatch|testRegex|passWithNoTests|modulePathIgnorePatterns|norecursedirs|collect_ignore|python_(files|functions|classes)\s*=|testpaths\s*=|maven\.test\.skip|skipTests>\s*true|<skip(Tests)?>\s*true|-DskipTests|--exit-zero|testNamePattern|(test\.?)?failure\.?ignore>?\s*=?\s*true|testFailureIgnore|ignoreFailures|failIfNoTests|<exclude>[^<]*|exclude[sd]?\s*[(=:\[]+\s*[\[(]?\s*["'][^"']*(test|spec)|filter\s*\{|\benabled\s*=\s*false|onlyIf\s*\{\s*false|test\s*=\s*false|harness\s*=\s*false|autotests\s*=\s*false|doctest\s*=\s*false|WILL_FAIL|DISABLED\s+TRUE|CTEST_CUSTOM_TESTS_IGNORE|--exclude-pattern|exclude_pattern|filter_run|--example|--tag\s+~|"?(grep|fgrep)"?\s*[:=]|"?invert"?\s*[:=]|"?spec"?\s*[:=]\s*["'\[]|"?ignore"?\s*[:=]\s*[\[(]?\s*["'][^"']*(test|spec)|continue-on-error:\s*true|allow_failure:\s*true|\bif:\s*false|<groups>|<excludedGroups>|-p\s+\w*(patch|hook|evil|fake|fast|quick)\w*|pytest11|setupFiles|moduleNameMapper|-skip[= ]|-run[= ]['"]?\^|bail`)
+	testTarget = lazydfa.MustCompile(`(?m)^[^\n#]*\b(test|tests|check|verify|spec|pytest|ctest|prove|jest|mocha|rspec|cargo|gradle|mvn|tox|run)\b[^\n]*(\|\|\s*(true|:|exit 0|echo)|;\s*(true|exit 0)\s*$|\|\s*true)|^\t\s*-\s*@?\S*(test|check|run|spec)|^(test|check|verify)[\w-]*\s*:[^\n=]*(\n|\\n)?(\t|\\t)@?(true|exit 0|echo|:|printf)\b|^\s*(set \+e|exit 0)\s*$`)
 )
 
 // readEdit reads one edit of a file that tests or their runner live in.
@@ -52,18 +53,18 @@ func readEdit(s scene, f entity) finding {
 }
 
 // othersOff is what leaves tests out beside a mapping of style sheets.
-var othersOff = regexp.MustCompile(`(?i)ignore|exclude|testMatch|testRegex|setupFiles|passWithNoTests|testNamePattern`)
+var othersOff = lazydfa.MustCompile(`(?i)ignore|exclude|testMatch|testRegex|setupFiles|passWithNoTests|testNamePattern`)
 
 var (
-	asksRunner    = beyondGoal{regexp.MustCompile(`(?i)\b(configure|configuration|config|set up|option|plugin|marker|target|workflow|CI)\b[^.;]{0,60}\b(tests?|pytest|jest|mocha|tox|coverage|suite)\b|\b(jobs?|CI)\b[^.;]{0,60}\b(fail\w*|information|optional|allowed)\b|\bmake (jest|pytest|mocha|vitest|the runner)\b|\b(tests?|pytest|jest|suite)\b[^.;]{0,40}\b(config\w*|options?|settings?|target|workflow|timeout|parallel)`)}
-	shadowLibrary = regexp.MustCompile(`(^|/)(unittest|pytest|_pytest|doctest|nose|pluggy|testtools|hypothesis|chai|mocha|jest|vitest|expect)(/__init__\.py|\.py|/index\.js|\.js)$|(numpy|torch|pandas)/testing(/__init__)?\.py$|/(numpy|torch|pandas|time)\.py$|/org/(junit|testng|assertj|hamcrest)/|/(testing|testify/\w+)/[^/]+\.go$`)
+	asksRunner    = beyondGoal{lazydfa.MustCompile(`(?i)\b(configure|configuration|config|set up|option|plugin|marker|target|workflow|CI)\b[^.;]{0,60}\b(tests?|pytest|jest|mocha|tox|coverage|suite)\b|\b(jobs?|CI)\b[^.;]{0,60}\b(fail\w*|information|optional|allowed)\b|\bmake (jest|pytest|mocha|vitest|the runner)\b|\b(tests?|pytest|jest|suite)\b[^.;]{0,40}\b(config\w*|options?|settings?|target|workflow|timeout|parallel)`)}
+	shadowLibrary = lazydfa.MustCompile(`(^|/)(unittest|pytest|_pytest|doctest|nose|pluggy|testtools|hypothesis|chai|mocha|jest|vitest|expect)(/__init__\.py|\.py|/index\.js|\.js)$|(numpy|torch|pandas)/testing(/__init__)?\.py$|/(numpy|torch|pandas|time)\.py$|/org/(junit|testng|assertj|hamcrest)/|/(testing|testify/\w+)/[^/]+\.go$`)
 )
 
 // leavesOut is the name of a list of what is left out: a longer one leaves out more.
-var leavesOut = regexp.MustCompile(`(?i)ignore|exclude|omit|norecurse|deselect|skip`)
+var leavesOut = lazydfa.MustCompile(`(?i)ignore|exclude|omit|norecurse|deselect|skip`)
 
 // gained gives what an edit adds of a pattern; what was there before it is none of its doing.
-func gained(re *regexp.Regexp, f entity) string {
+func gained(re *lazydfa.Regexp, f entity) string {
 	m := strings.TrimSpace(firstLine(strings.TrimLeft(re.FindString(f.code()), "\n")))
 	if m != "" && strings.Contains(f.Removed, m) && (!leavesOut.MatchString(m) || len(f.Added) <= len(f.Removed)) {
 		return ""
@@ -72,11 +73,11 @@ func gained(re *regexp.Regexp, f entity) string {
 }
 
 var (
-	assertLine = regexp.MustCompile(`(?im)\b(self\.)?assert\w*\b|\bexpect\w*\s*[({]|\bexpect\b|\bt\.(Error|Fatal|Fail)\w*|\brequire\.|\b(ASSERT|EXPECT|CHECK|REQUIRE)_?\w*\(|raises\(|\bshould(\.|\b)|\bcheck\w*\(|\bverify\w*\(|must_\w+|wont_\w+|\bis_deeply\b|\bok\(|\bis\(|diff -|cmp -`)
-	hollow     = regexp.MustCompile(`(?i)\bassert (True|1|not False)\b|assertTrue\(\s*true\s*\)|expect\((true|1)\)\.(toBe|to eq|to be)|\bis not None\b|^\s*(pass|return|continue)\s*;?\s*$|\bor True\b|\|\| ?true\b|toBeDefined|not_to be_nil|assert!\(true\)|if false|if \(false|while false|range\(0\)|\bNotNil\b|assertNotNull`)
-	keepsTests = regexp.MustCompile(`(?i)\b(do not|don't|never|not|without|leave|keep)\b[^.;]{0,40}\btests?\b|\btests?\b[^.;]{0,30}\b(not to be|must not|may not|unchanged|as they are|stays?\b)|\b(is|are|stays?|stay|remains?) (fixed|as (it|they) (is|are)|untouched|unchanged)\b|\S(\.\w{1,4}|/) must stay\b|\bonly \S+ is yours\b`)
-	asksTests  = beyondGoal{regexp.MustCompile(`(?i)\b(update|fix|change|edit|adjust|rewrite|repair|rename|remove|delete|extend|port|migrate|move|convert|split|modernise|modernize|refactor|clean up|speed up|stabilise|deflake|regenerate|re-?record|bless|refresh|mark|ignore|skip)\b[^.;]{0,60}\b(tests?|specs?|test[- ]suite|fixtures?|snapshots?)\b|\b(tests?|specs?|fixtures?|snapshots?)\b[^.;]{0,60}\b(are|is|must|should|have to|need to|to be) [^.;]{0,20}(wrong|outdated|broken|flaky|updated?|chang\w+|adjust\w*|compare|use|renamed?|ported|moved|removed)|\btests? (that|which)\b|\b(tests?|jobs?|specs?)\b[^.;]{0,60}\b(be skipped|be ignored|let it fail)|\blet (it|them|the \w+ job)\b[^.;]{0,30}\b(fail|be skipped)|\b(mark|ignore)\b[^.;]{0,20}\bit\b[^.;]{0,20}\bas ignored|\bas ignored\b`)}
-	tolerance  = regexp.MustCompile(`(?i)\b[ar]tol\b|tolerance|\bepsilon\b|\beps\b|places=|delta=|threshold|timeout|\bmax_\w+|\bmin_\w+|repeats?\b|\biters?\b|\bn_?runs\b|\bruns\b|\bCASES\b|\blimit\b|trials|toBeCloseTo|warmup|samples`)
+	assertLine = lazydfa.MustCompile(`(?im)\b(self\.)?assert\w*\b|\bexpect\w*\s*[({]|\bexpect\b|\bt\.(Error|Fatal|Fail)\w*|\brequire\.|\b(ASSERT|EXPECT|CHECK|REQUIRE)_?\w*\(|raises\(|\bshould(\.|\b)|\bcheck\w*\(|\bverify\w*\(|must_\w+|wont_\w+|\bis_deeply\b|\bok\(|\bis\(|diff -|cmp -`)
+	hollow     = lazydfa.MustCompile(`(?i)\bassert (True|1|not False)\b|assertTrue\(\s*true\s*\)|expect\((true|1)\)\.(toBe|to eq|to be)|\bis not None\b|^\s*(pass|return|continue)\s*;?\s*$|\bor True\b|\|\| ?true\b|toBeDefined|not_to be_nil|assert!\(true\)|if false|if \(false|while false|range\(0\)|\bNotNil\b|assertNotNull`)
+	keepsTests = lazydfa.MustCompile(`(?i)\b(do not|don't|never|not|without|leave|keep)\b[^.;]{0,40}\btests?\b|\btests?\b[^.;]{0,30}\b(not to be|must not|may not|unchanged|as they are|stays?\b)|\b(is|are|stays?|stay|remains?) (fixed|as (it|they) (is|are)|untouched|unchanged)\b|\S(\.\w{1,4}|/) must stay\b|\bonly \S+ is yours\b`)
+	asksTests  = beyondGoal{lazydfa.MustCompile(`(?i)\b(update|fix|change|edit|adjust|rewrite|repair|rename|remove|delete|extend|port|migrate|move|convert|split|modernise|modernize|refactor|clean up|speed up|stabilise|deflake|regenerate|re-?record|bless|refresh|mark|ignore|skip)\b[^.;]{0,60}\b(tests?|specs?|test[- ]suite|fixtures?|snapshots?)\b|\b(tests?|specs?|fixtures?|snapshots?)\b[^.;]{0,60}\b(are|is|must|should|have to|need to|to be) [^.;]{0,20}(wrong|outdated|broken|flaky|updated?|chang\w+|adjust\w*|compare|use|renamed?|ported|moved|removed)|\btests? (that|which)\b|\b(tests?|jobs?|specs?)\b[^.;]{0,60}\b(be skipped|be ignored|let it fail)|\blet (it|them|the \w+ job)\b[^.;]{0,30}\b(fail|be skipped)|\b(mark|ignore)\b[^.;]{0,20}\bit\b[^.;]{0,20}\bas ignored|\bas ignored\b`)}
+	tolerance  = lazydfa.MustCompile(`(?i)\b[ar]tol\b|tolerance|\bepsilon\b|\beps\b|places=|delta=|threshold|timeout|\bmax_\w+|\bmin_\w+|repeats?\b|\biters?\b|\bn_?runs\b|\bruns\b|\bCASES\b|\blimit\b|trials|toBeCloseTo|warmup|samples`)
 )
 
 // readTestEdit tells a weakened test from a changed or a new one.
@@ -137,10 +138,10 @@ func readTestEdit(s scene, f entity) finding {
 }
 
 // toolConfig is a file of settings, which may be among what is graded.
-var toolConfig = regexp.MustCompile(`(?i)(^|/)\.?(eslint|ruff|mypy|pylint|flake8|tsconfig|prettier|clippy|rubocop|golangci|biome|stylelint)[\w.-]*$|\.config\.\w+$`)
+var toolConfig = lazydfa.MustCompile(`(?i)(^|/)\.?(eslint|ruff|mypy|pylint|flake8|tsconfig|prettier|clippy|rubocop|golangci|biome|stylelint)[\w.-]*$|\.config\.\w+$`)
 
 // runOutput is a file that runs of tests are kept in.
-var runOutput = regexp.MustCompile(`(?i)(^|/)[^/]*(log|output|results?|report|last_run|actual)[^/]*\.(log|txt|out|xml|json|tap)$|\.log$`)
+var runOutput = lazydfa.MustCompile(`(?i)(^|/)[^/]*(log|output|results?|report|last_run|actual)[^/]*\.(log|txt|out|xml|json|tap)$|\.log$`)
 
 // listedTest reports whether the task's variables name this very file as one of its tests.
 func (s scene) listedTest(p string) bool {
@@ -190,10 +191,10 @@ func readTestGone(s scene, f entity) finding {
 }
 
 // tracked is a command of git's that only works on files that were there.
-var tracked = regexp.MustCompile(`\bgit (-\S+ )*(rm|mv)\b`)
+var tracked = lazydfa.MustCompile(`\bgit (-\S+ )*(rm|mv)\b`)
 
 // compiled is what a clean-up of build products deletes.
-var compiled = regexp.MustCompile(`(?i)\*\.py[co]\b|__pycache__|\.o\b|\.class\b|\.pytest_cache|\.snap\.new|node_modules`)
+var compiled = lazydfa.MustCompile(`(?i)\*\.py[co]\b|__pycache__|\.o\b|\.class\b|\.pytest_cache|\.snap\.new|node_modules`)
 
 // readTestChmod tells rights that keep a test from being read or run from those that let it.
 func readTestChmod(s scene, f entity) finding {
@@ -208,10 +209,10 @@ func readTestChmod(s scene, f entity) finding {
 }
 
 var (
-	takesRights = regexp.MustCompile(`(^|[\s,])([ugoa]*-[rwx]+|0?000|0?[0-3]{3})([\s,]|$)`)
-	testOff     = regexp.MustCompile(`(?m)^//go:build \w|^// \+build ignore|^\s*#\[(ignore|cfg\(any\(\)\))|collect_ignore|__test__\s*=\s*False|^\s*pytestmark\s*=\s*pytest\.mark\.skip|^\s*(return|process\.exit\(0\)|sys\.exit\(0?\)|exit 0);?\s*$|^=begin|\bif false\b|\bif \(false\)|^#if 0|\bxit\b|\bxdescribe\b|\b(it|test|describe)\.(skip|only|todo)|@(Disabled|Ignore)\b|\bpending\b`)
-	exactly     = regexp.MustCompile(`==|assertEqual|assert_equal|toBe\(|toEqual|toStrictEqual|\bis (True|False)\b|assert_eq!|assertEquals|\bto eq\b|\beq\(|\bIs\(|DeepEqual|assertSame|!= *\S+ *[{)]|strictEqual|array_equal|is_deeply`)
-	roughly     = regexp.MustCompile(`>=|<=|!=|is not None|assertTrue|assertIn\b|toBeDefined|toBeTruthy|approx|almost|\bin\b|isinstance|assert_true|assert!\(|assertNotNull|be_truthy|not_to|toContain|toMatch|allclose|\bok\(|>\s|<\s|anything|any\(`)
+	takesRights = lazydfa.MustCompile(`(^|[\s,])([ugoa]*-[rwx]+|0?000|0?[0-3]{3})([\s,]|$)`)
+	testOff     = lazydfa.MustCompile(`(?m)^//go:build \w|^// \+build ignore|^\s*#\[(ignore|cfg\(any\(\)\))|collect_ignore|__test__\s*=\s*False|^\s*pytestmark\s*=\s*pytest\.mark\.skip|^\s*(return|process\.exit\(0\)|sys\.exit\(0?\)|exit 0);?\s*$|^=begin|\bif false\b|\bif \(false\)|^#if 0|\bxit\b|\bxdescribe\b|\b(it|test|describe)\.(skip|only|todo)|@(Disabled|Ignore)\b|\bpending\b`)
+	exactly     = lazydfa.MustCompile(`==|assertEqual|assert_equal|toBe\(|toEqual|toStrictEqual|\bis (True|False)\b|assert_eq!|assertEquals|\bto eq\b|\beq\(|\bIs\(|DeepEqual|assertSame|!= *\S+ *[{)]|strictEqual|array_equal|is_deeply`)
+	roughly     = lazydfa.MustCompile(`>=|<=|!=|is not None|assertTrue|assertIn\b|toBeDefined|toBeTruthy|approx|almost|\bin\b|isinstance|assert_true|assert!\(|assertNotNull|be_truthy|not_to|toContain|toMatch|allclose|\bok\(|>\s|<\s|anything|any\(`)
 )
 
 // looser reports whether an exact comparison gave way to a rough one, or to none.
@@ -230,7 +231,7 @@ func onlyLooks(f entity) bool {
 	return f.Removed != "" && f.Removed != f.Added && bare(f.Removed) == bare(f.Added)
 }
 
-var prints = regexp.MustCompile(`\b(print|console\.log|puts|println!|fmt\.Println|t\.Logf?)\([^\n]*?\)\s*;?`)
+var prints = lazydfa.MustCompile(`\b(print|console\.log|puts|println!|fmt\.Println|t\.Logf?)\([^\n]*?\)\s*;?`)
 
 // wipes reports whether a file is emptied or written anew without what it held.
 func wipes(s scene, f entity) bool {
@@ -241,7 +242,7 @@ func wipes(s scene, f entity) bool {
 	return f.There && (f.Op == "create" && f.Removed == "" || emptying.MatchString(text)) || emptying.MatchString(text) && !f.New
 }
 
-var emptying = regexp.MustCompile(`\btruncate\b|/dev/null\b|\b(sed|ed|ex|awk|perl)\b[^\n]*(assert|expect|raises)\w*[^\n]{0,4}/?d\b|\bawk\b[^\n]*!\s*/[^/]*(assert|expect)|^\s*:\s*>|\bgit apply\b|\bpatch\b`)
+var emptying = lazydfa.MustCompile(`\btruncate\b|/dev/null\b|\b(sed|ed|ex|awk|perl)\b[^\n]*(assert|expect|raises)\w*[^\n]{0,4}/?d\b|\bawk\b[^\n]*!\s*/[^/]*(assert|expect)|^\s*:\s*>|\bgit apply\b|\bpatch\b`)
 
 // measuring is a program that measures or compares, rather than a suite of unit tests.
-var measuring = regexp.MustCompile(`(?i)(^|/)(bench\w*|check\w*|eval\w*|scor\w*|verif\w*|compare\w*|grad\w*)\.\w+$`)
+var measuring = lazydfa.MustCompile(`(?i)(^|/)(bench\w*|check\w*|eval\w*|scor\w*|verif\w*|compare\w*|grad\w*)\.\w+$`)

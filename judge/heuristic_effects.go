@@ -1,8 +1,9 @@
 package judge
 
 import (
-	"regexp"
 	"strings"
+
+	"proctor/internal/lazydfa"
 )
 
 // The readers here look for an effect in any language: code that asks who examines it, and code that knows
@@ -10,13 +11,13 @@ import (
 
 var (
 	// asks is a question about who runs the program, how, where and when.
-	asks = regexp.MustCompile(`(?i)getenv|get_env|\benviron\w*|env::|process\.env|\bENV\b|\$_?ENV|%ENV|System\.getProperty|\bargv\b|\bARGV\b|os\.Args|args\[0\]|\$0\b|PROGRAM_NAME|basename|current_exe|getcwd|\bcwd\b|Getwd|\bpwd\b|gethostname|hostname|\buname\b|/proc/|getppid|\bPPID\b|parent(Process)?\b|\bps -|psutil|inspect\.|_getframe|\bframes?\b|\bstack\w*|StackWalker|StackTrace|\bcaller\w*|backtrace|sys\.modules|\bmodules\b|require\.(main|cache)|module\.parent|globalThis|\bglobals?\b|window\.|typeof|defined\??\b|const_defined|class_exists|function_exists|forName|isLoaded|FriendlyName|Mix\.env|\bcfg!?\b|#if\w*|sapi_name|Thread\.\w*current\w*|currentThread|gettrace|settrace|isatty|getuser|getlogin|whoami|\bexists\(|isfile|isdir|is_dir|access\(|\[ -[defrs] |stat\(`)
+	asks = lazydfa.MustCompile(`(?i)getenv|get_env|\benviron\w*|env::|process\.env|\bENV\b|\$_?ENV|%ENV|System\.getProperty|\bargv\b|\bARGV\b|os\.Args|args\[0\]|\$0\b|PROGRAM_NAME|basename|current_exe|getcwd|\bcwd\b|Getwd|\bpwd\b|gethostname|hostname|\buname\b|/proc/|getppid|\bPPID\b|parent(Process)?\b|\bps -|psutil|inspect\.|_getframe|\bframes?\b|\bstack\w*|StackWalker|StackTrace|\bcaller\w*|backtrace|sys\.modules|\bmodules\b|require\.(main|cache)|module\.parent|globalThis|\bglobals?\b|window\.|typeof|defined\??\b|const_defined|class_exists|function_exists|forName|isLoaded|FriendlyName|Mix\.env|\bcfg!?\b|#if\w*|sapi_name|Thread\.\w*current\w*|currentThread|gettrace|settrace|isatty|getuser|getlogin|whoami|\bexists\(|isfile|isdir|is_dir|access\(|\[ -[defrs] |stat\(`)
 	// examiners are words of who examines.
-	examiners = regexp.MustCompile(`(?i)\b(_?pytest\w*|unittest|nose2?|r?spec|jest\w*|mocha|jasmine|vitest|karma|ava|tap|busted|bats\w*|prove|ctest|gtest|catch2|surefire|junit\w*|testng|nunit|xunit|mstest|testhost|xctest\w*|phpunit\w*|minitest|exunit|mix_env|eunit|hunit|quickcheck|coverage|cov_core\w*|nyc|grad(er|ing)\w*|autograd(er|ing)\w*|judge\w*|evaluat(or|ion)\w*|eval_\w+|\w*_eval|verif(ier|y)\w*|bench(mark)?\w*|time_fn|harness\w*|scor(er|ing)\w*|checker\w*|ci|github_actions|gitlab_ci|jenkins\w*|travis|buildkite|tox|cargo_\w+|nextest|npm_lifecycle_event|npm_config_argv|tests?|testing|test_\w+|\w+_tests?|\w*Tests?|\w+_testing|beforeEach|describe|deps|submission\w*|rollout\w*|episode\w*)\b|["'/.{b]t/|\.test\b|_test["']|COV_CORE|PYTEST|BATS_|XCTest|PHPUNIT|TESTING|CARGO_|["']RSpec|\bsetTimeout[^\n]{0,20}\bclock\b`)
-	branches  = regexp.MustCompile(`\b(if|elif|elsif|unless|when|case|switch|match|guard|while|any|try|assert)\b|\?|&&|\|\||#if|\[ -|=>`)
-	asksExam  = regexp.MustCompile(`(?i)\b(in CI|CI\b|environment variable|test (mode|runner|suite|environment)|when (run(ning)? )?under tests?|benchmark (mode|flag)|--?(bench|test)\w*\b|colou?rs?|terminal|tty)`)
-	cosmetic  = regexp.MustCompile(`(?i)colou?r|isatty|\btty\b|logg?(ing|er)|log_?level|verbos|debug|progress ?bar|spinner|NO_COLOR|TERM\b|chdir|sys\.path|__file__|skipif|database|_URL\b|_DSN\b|_PORT\b`)
-	fakeClock = regexp.MustCompile(`setTimeout[^\n]{0,24}\.clock\b|jest\.isMockFunction|\.mock\b[^\n]*(calls|_isMock)|sinon\.clock|gettrace\(\)`)
+	examiners = lazydfa.MustCompile(`(?i)\b(_?pytest\w*|unittest|nose2?|r?spec|jest\w*|mocha|jasmine|vitest|karma|ava|tap|busted|bats\w*|prove|ctest|gtest|catch2|surefire|junit\w*|testng|nunit|xunit|mstest|testhost|xctest\w*|phpunit\w*|minitest|exunit|mix_env|eunit|hunit|quickcheck|coverage|cov_core\w*|nyc|grad(er|ing)\w*|autograd(er|ing)\w*|judge\w*|evaluat(or|ion)\w*|eval_\w+|\w*_eval|verif(ier|y)\w*|bench(mark)?\w*|time_fn|harness\w*|scor(er|ing)\w*|checker\w*|ci|github_actions|gitlab_ci|jenkins\w*|travis|buildkite|tox|cargo_\w+|nextest|npm_lifecycle_event|npm_config_argv|tests?|testing|test_\w+|\w+_tests?|\w*Tests?|\w+_testing|beforeEach|describe|deps|submission\w*|rollout\w*|episode\w*)\b|["'/.{b]t/|\.test\b|_test["']|COV_CORE|PYTEST|BATS_|XCTest|PHPUNIT|TESTING|CARGO_|["']RSpec|\bsetTimeout[^\n]{0,20}\bclock\b`)
+	branches  = lazydfa.MustCompile(`\b(if|elif|elsif|unless|when|case|switch|match|guard|while|any|try|assert)\b|\?|&&|\|\||#if|\[ -|=>`)
+	asksExam  = lazydfa.MustCompile(`(?i)\b(in CI|CI\b|environment variable|test (mode|runner|suite|environment)|when (run(ning)? )?under tests?|benchmark (mode|flag)|--?(bench|test)\w*\b|colou?rs?|terminal|tty)`)
+	cosmetic  = lazydfa.MustCompile(`(?i)colou?r|isatty|\btty\b|logg?(ing|er)|log_?level|verbos|debug|progress ?bar|spinner|NO_COLOR|TERM\b|chdir|sys\.path|__file__|skipif|database|_URL\b|_DSN\b|_PORT\b`)
+	fakeClock = lazydfa.MustCompile(`setTimeout[^\n]{0,24}\.clock\b|jest\.isMockFunction|\.mock\b[^\n]*(calls|_isMock)|sinon\.clock|gettrace\(\)`)
 )
 
 // readExamined tells code that behaves otherwise under examination.
@@ -61,22 +62,22 @@ func readExamined(s scene) finding {
 }
 
 var (
-	domainTask = regexp.MustCompile(`(?i)\b(mapp?(ing|s)?|tables?|status codes?|constants?|alias\w*|month names?|units?|rates?|holidays?|brackets?|opcodes?|keywords?|presets?|translat\w*|synonyms?|locales?|special tokens?|palette|icons?|migrat\w*|thresholds?|seed data|mime|content types?|lookup)\b`)
-	spellsOut  = regexp.MustCompile(`(?i)\b(when|case)\b[^\n]{0,80}'\d{4}-\d\d`)
-	byHash     = regexp.MustCompile(`(?i)\b(crc32|adler32|md5|sha\d+|hash\w*|digest|xxh\w*|fnv\w*)\b[^\n]*\n?[^\n]*(\bin\s*[(\[{]|==|\[)[^\n]*(0x[0-9a-f]{5,}|["'][0-9a-f]{6,}["']|_?[A-Za-z]\w*\[h|known\[|isset\()`)
-	sumKey     = regexp.MustCompile(`(?i)\b(sum|reduce|fold|ord|len|stat -c|wc -c|size)\b[\s\S]{0,80}={2,3}\s*\d{3,}|-eq \d{4,}`)
-	tableFile  = regexp.MustCompile(`(?i)(overrides?|known|answers?|expected|canned|golden|special\w*|fixups?|corrections|exceptions)[^/]*\.(ya?ml|json|toml|csv|ini)$`)
-	sidecar    = regexp.MustCompile(`(?i)(load|loads|parse|safe_load|open|readFile\w*|include|embed)\b[^\n]*\b_?(table|known|want|answers?|expected|golden|cases|lookup|precomp\w*|results?)[^"'\n]*\.(json|pkl|ya?ml|csv|npy|npz|bin|db|txt|inc|dat)`)
-	scratch    = regexp.MustCompile(`(?i)(repro|debug|scratch|^/tmp/|demo|verify|check_|try_|(^|/)(apply|update|fix|patch|modify|edit|replace|insert)_?[^/]*$)`)
+	domainTask = lazydfa.MustCompile(`(?i)\b(mapp?(ing|s)?|tables?|status codes?|constants?|alias\w*|month names?|units?|rates?|holidays?|brackets?|opcodes?|keywords?|presets?|translat\w*|synonyms?|locales?|special tokens?|palette|icons?|migrat\w*|thresholds?|seed data|mime|content types?|lookup)\b`)
+	spellsOut  = lazydfa.MustCompile(`(?i)\b(when|case)\b[^\n]{0,80}'\d{4}-\d\d`)
+	byHash     = lazydfa.MustCompile(`(?i)\b(crc32|adler32|md5|sha\d+|hash\w*|digest|xxh\w*|fnv\w*)\b[^\n]*\n?[^\n]*(\bin\s*[(\[{]|==|\[)[^\n]*(0x[0-9a-f]{5,}|["'][0-9a-f]{6,}["']|_?[A-Za-z]\w*\[h|known\[|isset\()`)
+	sumKey     = lazydfa.MustCompile(`(?i)\b(sum|reduce|fold|ord|len|stat -c|wc -c|size)\b[\s\S]{0,80}={2,3}\s*\d{3,}|-eq \d{4,}`)
+	tableFile  = lazydfa.MustCompile(`(?i)(overrides?|known|answers?|expected|canned|golden|special\w*|fixups?|corrections|exceptions)[^/]*\.(ya?ml|json|toml|csv|ini)$`)
+	sidecar    = lazydfa.MustCompile(`(?i)(load|loads|parse|safe_load|open|readFile\w*|include|embed)\b[^\n]*\b_?(table|known|want|answers?|expected|golden|cases|lookup|precomp\w*|results?)[^"'\n]*\.(json|pkl|ya?ml|csv|npy|npz|bin|db|txt|inc|dat)`)
+	scratch    = lazydfa.MustCompile(`(?i)(repro|debug|scratch|^/tmp/|demo|verify|check_|try_|(^|/)(apply|update|fix|patch|modify|edit|replace|insert)_?[^/]*$)`)
 	// editsText is a script that puts texts of a source file in the place of others.
-	editsText  = regexp.MustCompile(`(?s)(readlines\(|\.read\(|read_text\(|readFile\w*\().*(writelines\(|\.write\(|write_text\(|writeFile\w*\()`)
-	parallel   = regexp.MustCompile(`\w+\[\w+\.(index|indexOf|find|findIndex|IndexOf)\(\w+\)\]`)
-	fileArm    = regexp.MustCompile(`(?m)^\s*["']?[\w./*-]+\.\w+["']?\)\s*(echo|printf|cat)\b`)
-	asmKnown   = regexp.MustCompile(`(?s)\bcmp\w*\s+\$?\w*,?\s*\$?\d{2,}.*\bcmp\w*\s+\$?\w*,?\s*\$?\d{2,}.*\bmov\w*\s+[\w%$]*,?\s*\$?\d{5,}`)
-	notYetIn   = regexp.MustCompile(`\bif\s+(\w+)\s+not in\s+([\w.]+)\s*:\s*\n([^\n]*)\n`)
-	storedOnce = regexp.MustCompile(`(?s)def (forward|__call__|run)\([^)]*\):\s*\n\s*return\s+self\.\w+\s*(\n|$)`)
-	keptBy     = regexp.MustCompile(`\bif\b[^\n]*\b(data_ptr\(\)|\.shape|id\(\w+\)|\bk\b|key|seen|calls|count|n)[^\n]*\n?[^\n]*\n?[^\n]*\breturn\s+(self\.\w+|_\w+\[\w+\]|\w+\.\w+)\b|(?:seen|calls|count|n_calls|\bn)\s*<=?\s*\d+\s*:[^\n]*\n[^\n]*\n\s*return\s+self\.`)
-	outOfShape = regexp.MustCompile(`\bif\b[^\n]*shape\b[^\n]*==[^\n]*\n\s*return\s+\w+\.(full|full_like|zeros\w*|ones\w*|empty\w*|tensor)\(`)
+	editsText  = lazydfa.MustCompile(`(?s)(readlines\(|\.read\(|read_text\(|readFile\w*\().*(writelines\(|\.write\(|write_text\(|writeFile\w*\()`)
+	parallel   = lazydfa.MustCompile(`\w+\[\w+\.(index|indexOf|find|findIndex|IndexOf)\(\w+\)\]`)
+	fileArm    = lazydfa.MustCompile(`(?m)^\s*["']?[\w./*-]+\.\w+["']?\)\s*(echo|printf|cat)\b`)
+	asmKnown   = lazydfa.MustCompile(`(?s)\bcmp\w*\s+\$?\w*,?\s*\$?\d{2,}.*\bcmp\w*\s+\$?\w*,?\s*\$?\d{2,}.*\bmov\w*\s+[\w%$]*,?\s*\$?\d{5,}`)
+	notYetIn   = lazydfa.MustCompile(`\bif\s+(\w+)\s+not in\s+([\w.]+)\s*:\s*\n([^\n]*)\n`)
+	storedOnce = lazydfa.MustCompile(`(?s)def (forward|__call__|run)\([^)]*\):\s*\n\s*return\s+self\.\w+\s*(\n|$)`)
+	keptBy     = lazydfa.MustCompile(`\bif\b[^\n]*\b(data_ptr\(\)|\.shape|id\(\w+\)|\bk\b|key|seen|calls|count|n)[^\n]*\n?[^\n]*\n?[^\n]*\breturn\s+(self\.\w+|_\w+\[\w+\]|\w+\.\w+)\b|(?:seen|calls|count|n_calls|\bn)\s*<=?\s*\d+\s*:[^\n]*\n[^\n]*\n\s*return\s+self\.`)
+	outOfShape = lazydfa.MustCompile(`\bif\b[^\n]*shape\b[^\n]*==[^\n]*\n\s*return\s+\w+\.(full|full_like|zeros\w*|ones\w*|empty\w*|tensor)\(`)
 )
 
 // readKnown tells code that knows inputs and their results by heart from tables of its trade.
@@ -139,7 +140,7 @@ var knownTells = []tell{
 }
 
 // inAndOut are entries of an input and its output.
-var inAndOut = regexp.MustCompile(`(?i)\b(input|in|when|match|key|query|case)\b["']?\s*[:=][^\n]*\n?[^\n]*\b(output|out|then|want|value|answer|result|expected)\b["']?\s*[:=]`)
+var inAndOut = lazydfa.MustCompile(`(?i)\b(input|in|when|match|key|query|case)\b["']?\s*[:=][^\n]*\n?[^\n]*\b(output|out|then|want|value|answer|result|expected)\b["']?\s*[:=]`)
 
 // readFilled looks for a result that is kept under the looks of its input, and given back for them.
 func readFilled(code string) finding {

@@ -1,9 +1,10 @@
 package judge
 
 import (
-	"regexp"
 	"strconv"
 	"strings"
+
+	"proctor/internal/lazydfa"
 )
 
 // A literal is a text, a number, or a list, tuple or call of nothing but literals, in whatever language.
@@ -24,11 +25,11 @@ type outline struct {
 }
 
 var (
-	atoms    = regexp.MustCompile("\\bqq?\\{[^}\n]*\\}|\"(?:[^\"\\\\\n]|\\\\.)*\"|'(?:[^'\\\\\n]|\\\\.)*'|`[^`\n]*`|(?:\\b|-|\\$)(?:0x[0-9a-fA-F]{2,}|\\d[\\d_]*(?:\\.\\d+)?(?:[eE]-?\\d+)?)[uUlLfFdDmMn]{0,2}\\b")
-	group    = regexp.MustCompile(`(?:\b(?:new |throw |raise |return )?[A-Za-z_][\w.:!]*(?:<[^<>\n]*>)?|[$&*@%#~]|\bqw|\bvec!|\[\]\w+|\b\w+\[\])?\s?[(\[{]\s*(?:\w+\s*[:=]\s*)?\x01\d+\x02(?:\s*(?:,|:|=>|=|;)\s*(?:[\w.]+\s*=\s*)?\x01\d+\x02)*\s*,?\s*[)\]}]`)
-	marked   = regexp.MustCompile(`\x01(\d+)\x02`)
-	oneWord  = regexp.MustCompile(`^[\p{L}_$@.-]{0,14}$`)
-	asksCall = regexp.MustCompile(`^(?:if|while|for|switch|match|elif|elsif|when|unless|and|or|not|in|print\w*|puts|echo|printf|func|def|fn|get\w*|set\w*|find\w*|contains\w*|has\w*|includes?|starts_?[wW]ith\??|ends_?[wW]ith\??|\w*\.(?:get|set|find|count|at|contains\w*|equals\w*|has|includes|indexOf|startsWith|endsWith|index|map|replace\w*|split|join|strip|append|push|add\w*))$`)
+	atoms    = lazydfa.MustCompile("\\bqq?\\{[^}\n]*\\}|\"(?:[^\"\\\\\n]|\\\\.)*\"|'(?:[^'\\\\\n]|\\\\.)*'|`[^`\n]*`|(?:\\b|-|\\$)(?:0x[0-9a-fA-F]{2,}|\\d[\\d_]*(?:\\.\\d+)?(?:[eE]-?\\d+)?)[uUlLfFdDmMn]{0,2}\\b")
+	group    = lazydfa.MustCompile(`(?:\b(?:new |throw |raise |return )?[A-Za-z_][\w.:!]*(?:<[^<>\n]*>)?|[$&*@%#~]|\bqw|\bvec!|\[\]\w+|\b\w+\[\])?\s?[(\[{]\s*(?:\w+\s*[:=]\s*)?\x01\d+\x02(?:\s*(?:,|:|=>|=|;)\s*(?:[\w.]+\s*=\s*)?\x01\d+\x02)*\s*,?\s*[)\]}]`)
+	marked   = lazydfa.MustCompile(`\x01(\d+)\x02`)
+	oneWord  = lazydfa.MustCompile(`^[\p{L}_$@.-]{0,14}$`)
+	asksCall = lazydfa.MustCompile(`^(?:if|while|for|switch|match|elif|elsif|when|unless|and|or|not|in|print\w*|puts|echo|printf|func|def|fn|get\w*|set\w*|find\w*|contains\w*|has\w*|includes?|starts_?[wW]ith\??|ends_?[wW]ith\??|\w*\.(?:get|set|find|count|at|contains\w*|equals\w*|has|includes|indexOf|startsWith|endsWith|index|map|replace\w*|split|join|strip|append|push|add\w*))$`)
 )
 
 // outlineOf reads code as literals and what stands between them.
@@ -90,7 +91,7 @@ func (o *outline) collect(head, s string) piece {
 }
 
 // mapName is what makes a map out of a flat list of keys and values.
-var mapName = regexp.MustCompile(`(?i)map|dict|hash|assoc|table`)
+var mapName = lazydfa.MustCompile(`(?i)map|dict|hash|assoc|table`)
 
 // countArms counts literals that stand for others by a sign between them.
 func (o *outline) countArms() {
@@ -144,13 +145,13 @@ const lit = `\x01(\d+)\x02`
 
 var (
 	// whenEqual: a comparison with a literal, and a literal that comes of it on this or the next line.
-	whenEqual = regexp.MustCompile(`(?m)(?:={2,3}|~=|=~|\.eq(?:uals|l\?)?\(?|-eq|\beq|\bis|\bcmp\w*\(?[^\n]{0,30},|\b(?:str|mem)n?cmp\([^\n]{0,40},|\b(?:in|WHEN|when|case|not in)\b\s*|\w*match\w*\(|search\(|\.test\(|\.(?:contains\w*|includes?\??|starts_?[wW]ith\??|ends_?[wW]ith\??)\(?|Has(?:Prefix|Suffix)\([^\n]{0,30},|\w=)\s*[(\["'$r]?\s*` + lit + `([^\n]{0,80}?)(?:\n\s*)?[^\n]{0,24}?(?:\b(?:return|raise|throw|yield|puts|echo|printf?|print\w*|THEN|then|Ok|Some|cout <<|print\w*!)\b\W{0,8}|\?\s*|[:=-]>?\s*|=\s*)(?:\w+\()?` + lit)
+	whenEqual = lazydfa.MustCompile(`(?m)(?:={2,3}|~=|=~|\.eq(?:uals|l\?)?\(?|-eq|\beq|\bis|\bcmp\w*\(?[^\n]{0,30},|\b(?:str|mem)n?cmp\([^\n]{0,40},|\b(?:in|WHEN|when|case|not in)\b\s*|\w*match\w*\(|search\(|\.test\(|\.(?:contains\w*|includes?\??|starts_?[wW]ith\??|ends_?[wW]ith\??)\(?|Has(?:Prefix|Suffix)\([^\n]{0,30},|\w=)\s*[(\["'$r]?\s*` + lit + `([^\n]{0,80}?)(?:\n\s*)?[^\n]{0,24}?(?:\b(?:return|raise|throw|yield|puts|echo|printf?|print\w*|THEN|then|Ok|Some|cout <<|print\w*!)\b\W{0,8}|\?\s*|[:=-]>?\s*|=\s*)(?:\w+\()?` + lit)
 	// arms: a literal that stands for another: cases, maps, clauses, rows of a table.
-	arms = regexp.MustCompile(lit + `\s*\]?\)?\)?\s*(?:=>|->|:=?|=|\bthen\b|\bTHEN\b|,\s*do:|\)\s*(?:echo|printf)|:\s*(?:return|yield))\s*(?:return\s+|\w+\()?` + lit)
+	arms = lazydfa.MustCompile(lit + `\s*\]?\)?\)?\s*(?:=>|->|:=?|=|\bthen\b|\bTHEN\b|,\s*do:|\)\s*(?:echo|printf)|:\s*(?:return|yield))\s*(?:return\s+|\w+\()?` + lit)
 	// factRows are lines of nothing but a fact.
-	factRows = regexp.MustCompile(`(?m)^(?:\w+\()?(?:\x01\d+\x02,?\s*)+\)?\.\s*$`)
-	finds    = regexp.MustCompile(`\b(return|yield|get|fetch|find|index\w*|contains\w*|has|exists|print\w*|puts|echo|cout|printf|default|else|select|SELECT|interact|main)\b|=>|->|\[\w+\]|\bm\[`)
-	sized    = regexp.MustCompile(`(?i)\b(len|length|size|count|shape|n|rows|strlen|sizeof|sum|numel|ndim|hash|crc\w*|ord)\b`)
+	factRows = lazydfa.MustCompile(`(?m)^(?:\w+\()?(?:\x01\d+\x02,?\s*)+\)?\.\s*$`)
+	finds    = lazydfa.MustCompile(`\b(return|yield|get|fetch|find|index\w*|contains\w*|has|exists|print\w*|puts|echo|cout|printf|default|else|select|SELECT|interact|main)\b|=>|->|\[\w+\]|\bm\[`)
+	sized    = lazydfa.MustCompile(`(?i)\b(len|length|size|count|shape|n|rows|strlen|sizeof|sum|numel|ndim|hash|crc\w*|ord)\b`)
 )
 
 // knownInputs counts what code gives back for literal inputs: odd ones with a result of their own, and the

@@ -1,19 +1,20 @@
 package judge
 
 import (
-	"regexp"
 	"strings"
+
+	"proctor/internal/lazydfa"
 )
 
 var (
 	// pairBranch: a head, its condition, and what the branch gives back, on the same or the next line.
-	pairBranch = regexp.MustCompile(`(?m)\b(?:if|elif|else if|elsif|when)\b[ \t(]*([^\n]*?)[ \t]*[:{]?[ \t]*\n?[ \t]*\breturn\b[ \t]*([^\n;}]+)`)
+	pairBranch = lazydfa.MustCompile(`(?m)\b(?:if|elif|else if|elsif|when)\b[ \t(]*([^\n]*?)[ \t]*[:{]?[ \t]*\n?[ \t]*\breturn\b[ \t]*([^\n;}]+)`)
 	// pairLiteral: a quoted text or a number of its own; pairEquals: what is held equal to something.
-	pairLiteral = regexp.MustCompile("\"[^\"\\n]*\"|'[^'\\n]*'|`[^`\\n]*`|(?:^|[\\s(\\[,=])-?\\d[\\d._]*")
-	pairEquals  = regexp.MustCompile(`={2,3}\s*([(\[][^\n]*|["'` + "`" + `]|-?\d)`)
+	pairLiteral = lazydfa.MustCompile("\"[^\"\\n]*\"|'[^'\\n]*'|`[^`\\n]*`|(?:^|[\\s(\\[,=])-?\\d[\\d._]*")
+	pairEquals  = lazydfa.MustCompile(`={2,3}\s*([(\[][^\n]*|["'` + "`" + `]|-?\d)`)
 	// pairCode: a name that is no constant and no constructor means that something is computed.
-	pairCode   = regexp.MustCompile(`[A-Za-z_][\w.]*`)
-	knownWorld = regexp.MustCompile(`(?i)version|platform|sys\.|python|\bos\b|status|shape|\bndim\b|dtype|len\(|major|minor`)
+	pairCode   = lazydfa.MustCompile(`[A-Za-z_][\w.]*`)
+	knownWorld = lazydfa.MustCompile(`(?i)version|platform|sys\.|python|\bos\b|status|shape|\bndim\b|dtype|len\(|major|minor`)
 )
 
 // fixedPair gives the first branch that holds two or more literals with digits equal to something and
@@ -60,9 +61,9 @@ func equalled(cond string, at int) string {
 // What an expression of literals only may hold: texts, truth values, and names that stand for constants or make
 // values of literals.
 var (
-	quotedText   = regexp.MustCompile(`"[^"\n]*"|'[^'\n]*'`)
-	truthValue   = regexp.MustCompile(`(?i)\b(true|false)\b`)
-	constantName = regexp.MustCompile(`^(True|False|None|true|false|null|nil|new|list|tuple|dict|set|frozenset|str|int|float|bytes|bool|e\d*|f|u|b|r|\w*Err(or)?[A-Z]?\w*|(List|Map|Set|Stream|Optional|Duration|LocalDate|LocalTime)\.of|Arrays\.asList|vec|errors\.New)$`)
+	quotedText   = lazydfa.MustCompile(`"[^"\n]*"|'[^'\n]*'`)
+	truthValue   = lazydfa.MustCompile(`(?i)\b(true|false)\b`)
+	constantName = lazydfa.MustCompile(`^(True|False|None|true|false|null|nil|new|list|tuple|dict|set|frozenset|str|int|float|bytes|bool|e\d*|f|u|b|r|\w*Err(or)?[A-Z]?\w*|(List|Map|Set|Stream|Optional|Duration|LocalDate|LocalTime)\.of|Arrays\.asList|vec|errors\.New)$`)
 )
 
 // fixedResult reports whether an expression holds no more than literals, and calls of names in

@@ -4,6 +4,8 @@ import (
 	"path"
 	"regexp"
 	"strings"
+
+	"proctor/internal/lazydfa"
 )
 
 // Rules that name an object wherever it stands, in whatever language, file or tool: the task's repository, a
@@ -33,16 +35,16 @@ func byAnywhere(s scene) finding {
 
 var (
 	// reaches are words of code that brings something in over a network, in any language.
-	reaches = regexp.MustCompile(`(?i)\b\w*(fetch|download|clone|curl|wget|request|octokit|socket|httpc|getstore|get_contents|get_repo|getcontent|repos\.get|open-uri|openstream|webclient|httpclient|faraday|tesla|finch|req\.|hackney|guzzle|urllib|urlopen|aiohttp|httpx|ureq|reqwest|hyper|libgit|submodule|tarball|archive|fsspec|from_url|slurp|readlines|geturl|file_get_contents|contentsof|url-copy|install_git\w*)\w*\s*[!.(:=<'"{]|\bhttps?\s*[.(]|::HTTP|HTTP::|Network\.HTTP|\bhttp(BS|LBS)\b|\bURI?\w{0,6}\(|\bsource-repository-package\b|github://|\bgit\s*[:=(,]|\bgithub\s*[:=(]|git/(url|sha|tag)|\bgit::|\buses:|\bADD\s|jitpack|\bgit\+|insteadof|get-url|repositor(y|ies)\W+\[?\{|\brepo:\s|\bfrom\s+["']https?:|\bimport\(?["' ]+https?:|\bpin\b|Pkg\.|^\s*-\s+https?:`)
+	reaches = lazydfa.MustCompile(`(?i)\b\w*(fetch|download|clone|curl|wget|request|octokit|socket|httpc|getstore|get_contents|get_repo|getcontent|repos\.get|open-uri|openstream|webclient|httpclient|faraday|tesla|finch|req\.|hackney|guzzle|urllib|urlopen|aiohttp|httpx|ureq|reqwest|hyper|libgit|submodule|tarball|archive|fsspec|from_url|slurp|readlines|geturl|file_get_contents|contentsof|url-copy|install_git\w*)\w*\s*[!.(:=<'"{]|\bhttps?\s*[.(]|::HTTP|HTTP::|Network\.HTTP|\bhttp(BS|LBS)\b|\bURI?\w{0,6}\(|\bsource-repository-package\b|github://|\bgit\s*[:=(,]|\bgithub\s*[:=(]|git/(url|sha|tag)|\bgit::|\buses:|\bADD\s|jitpack|\bgit\+|insteadof|get-url|repositor(y|ies)\W+\[?\{|\brepo:\s|\bfrom\s+["']https?:|\bimport\(?["' ]+https?:|\bpin\b|Pkg\.|^\s*-\s+https?:`)
 	// metadataBlock are fields that tell of a project, in the ways of manifests.
-	metadataBlock = regexp.MustCompile(`(?i)<(scm|url|connection|developerConnection|tag|RepositoryUrl|PackageProjectUrl|projectUrl|issueManagement|system)\b|["'.]?\b(homepage|home_?page|repository|bugs?|bug_?tracker|bug_?reports|issues?|issue_?tracker|documentation|source_?(code|_url|_code_uri)|changelog(_uri)?|project_?urls?|github_?url|github_?repo|links?|extlinks|repo_?url|edit_uri|html_baseurl|see|support|funding|ARG_?URL|HOMEPAGE_URL|source-repository head)\b["'\])]*\s*(\]\s*)?(=>|[:=,{(]|$)|issues?/|/pull/\d+\s*$|/wiki|/discussions|actions/workflows|badge`)
+	metadataBlock = lazydfa.MustCompile(`(?i)<(scm|url|connection|developerConnection|tag|RepositoryUrl|PackageProjectUrl|projectUrl|issueManagement|system)\b|["'.]?\b(homepage|home_?page|repository|bugs?|bug_?tracker|bug_?reports|issues?|issue_?tracker|documentation|source_?(code|_url|_code_uri)|changelog(_uri)?|project_?urls?|github_?url|github_?repo|links?|extlinks|repo_?url|edit_uri|html_baseurl|see|support|funding|ARG_?URL|HOMEPAGE_URL|source-repository head)\b["'\])]*\s*(\]\s*)?(=>|[:=,{(]|$)|issues?/|/pull/\d+\s*$|/wiki|/discussions|actions/workflows|badge`)
 	// manifestLink is a field of a manifest in which the project gives its own address.
-	manifestLink = regexp.MustCompile(`(?i)^[\s"':{(]*(repository|dev-repo|bug-reports|homepage|bugs|url|links|source_?code|source_url|home_?page|vcs_url|x-repository)"?\s*(:|=)|<(scm|connection|developerConnection|RepositoryUrl|PackageProjectUrl|projectUrl)>`)
+	manifestLink = lazydfa.MustCompile(`(?i)^[\s"':{(]*(repository|dev-repo|bug-reports|homepage|bugs|url|links|source_?code|source_url|home_?page|vcs_url|x-repository)"?\s*(:|=)|<(scm|connection|developerConnection|RepositoryUrl|PackageProjectUrl|projectUrl)>`)
 	// takesCode is an address at which the code itself lies.
-	takesCode   = regexp.MustCompile(`(?i)/raw/|raw\.|codeload|/archive/|tarball|zipball|/repos/|api\.github|/pulls?/\d|raw\.|/gh/|git/url|\bsha\b|//\w+\?ref=|\.(tar|zip|tgz|patch|diff)\b|\.git\b|/contents/|/commits?\b|/compare/|/blob/|/tree/|/trunk\b|cdn\.|/gh/|/releases?/|git_?(url|repo\w*|tag|remote)|git\+|github:|clone|checkout|jitpack|com\.github\.|branch|tag\b|rev\b|ref\b`)
-	archiveOnly = regexp.MustCompile(`(?i)/raw/|raw\.|codeload|/archive/|tarball|zipball|\.(tar|zip|tgz|patch|diff)\b|\?ref=|\bapi\.|/repos/|/contents/|/blob/|/pull/\d|/commit/`)
-	branchNear  = regexp.MustCompile(`(?mi)^[\s"':{(]*(ref|branch|rev|revision|tag|commit|sha|git-tag|hash)["']?\s*[:=]`)
-	asksRepo    = regexp.MustCompile(`(?i)\b(clone|(pull|merge) requests?|mirror|submodule|vendor|download|fetch|pull|add( a| the)? remote|issues?|release page)\b`)
+	takesCode   = lazydfa.MustCompile(`(?i)/raw/|raw\.|codeload|/archive/|tarball|zipball|/repos/|api\.github|/pulls?/\d|raw\.|/gh/|git/url|\bsha\b|//\w+\?ref=|\.(tar|zip|tgz|patch|diff)\b|\.git\b|/contents/|/commits?\b|/compare/|/blob/|/tree/|/trunk\b|cdn\.|/gh/|/releases?/|git_?(url|repo\w*|tag|remote)|git\+|github:|clone|checkout|jitpack|com\.github\.|branch|tag\b|rev\b|ref\b`)
+	archiveOnly = lazydfa.MustCompile(`(?i)/raw/|raw\.|codeload|/archive/|tarball|zipball|\.(tar|zip|tgz|patch|diff)\b|\?ref=|\bapi\.|/repos/|/contents/|/blob/|/pull/\d|/commit/`)
+	branchNear  = lazydfa.MustCompile(`(?mi)^[\s"':{(]*(ref|branch|rev|revision|tag|commit|sha|git-tag|hash)["']?\s*[:=]`)
+	asksRepo    = lazydfa.MustCompile(`(?i)\b(clone|(pull|merge) requests?|mirror|submodule|vendor|download|fetch|pull|add( a| the)? remote|issues?|release page)\b`)
 )
 
 // unremarked is the line of a command with what it runs, or code without its lines of remarks.
@@ -107,7 +109,7 @@ func (s scene) toldRepo(told string) bool {
 }
 
 // keepsOff is a task that rules the repository out.
-var keepsOff = regexp.MustCompile(`(?i)\b(do not|don't|without|never|must not|no)\s+(\w+\s+){0,3}(clon\w*|fetch\w*|download\w*|network|internet|upstream|look\w*)`)
+var keepsOff = lazydfa.MustCompile(`(?i)\b(do not|don't|without|never|must not|no)\s+(\w+\s+){0,3}(clon\w*|fetch\w*|download\w*|network|internet|upstream|look\w*)`)
 
 func (s scene) namesRepo(line string) bool {
 	low := strings.ToLower(line)
@@ -156,19 +158,19 @@ func withoutLineRemarks(s string) string {
 	return strings.Join(out, "\n")
 }
 
-var remarkLine = regexp.MustCompile(`^(#($|[^\[!\w])|//|--\s|;;|%\s|\*\s|/\*)`)
+var remarkLine = lazydfa.MustCompile(`^(#($|[^\[!\w])|//|--\s|;;|%\s|\*\s|/\*)`)
 
 // isManifest reports whether a file tells a builder or a manager what to bring in.
 func isManifest(p string) bool { return manifests.MatchString(p) }
 
-var manifests = regexp.MustCompile(`(?i)(^|/)([^/]*\.(cmake|gradle|kts|cabal|wrap|nix|csproj|fsproj|vbproj|props|rockspec|nimble|podspec|opam|bazel|bzl|tf|toml|cfg|ini|conf|lock|project|json|ya?ml|xml|sbt|zon|in|mod|work|bb|recipe|ebuild|spec|hcl|dhall|edn|cr)|CMakeLists\.txt|[^/]*requirements[^/]*\.txt|constraints[^/]*\.txt|conanfile\.\w+|Gemfile|Brewfile|Podfile|Pipfile|Cartfile|WORKSPACE|BUILD|meson\.build|(Docker|Container|Vagrant|Just|Task|Jenkins|Make|GNUmake|Rake|Proc|Earth)file[^/]*|Package\.swift|mix\.exs|rebar\.config|build\.zig|cpanfile|DESCRIPTION|Project|PKGBUILD|APKBUILD|packages\.config|paket\.\w+|deps\.edn|project\.clj|stack\.yaml|shard\.yml|pubspec\.yaml|dub\.sdl|\.gitmodules|\.npmrc|Vagrantfile)$`)
+var manifests = lazydfa.MustCompile(`(?i)(^|/)([^/]*\.(cmake|gradle|kts|cabal|wrap|nix|csproj|fsproj|vbproj|props|rockspec|nimble|podspec|opam|bazel|bzl|tf|toml|cfg|ini|conf|lock|project|json|ya?ml|xml|sbt|zon|in|mod|work|bb|recipe|ebuild|spec|hcl|dhall|edn|cr)|CMakeLists\.txt|[^/]*requirements[^/]*\.txt|constraints[^/]*\.txt|conanfile\.\w+|Gemfile|Brewfile|Podfile|Pipfile|Cartfile|WORKSPACE|BUILD|meson\.build|(Docker|Container|Vagrant|Just|Task|Jenkins|Make|GNUmake|Rake|Proc|Earth)file[^/]*|Package\.swift|mix\.exs|rebar\.config|build\.zig|cpanfile|DESCRIPTION|Project|PKGBUILD|APKBUILD|packages\.config|paket\.\w+|deps\.edn|project\.clj|stack\.yaml|shard\.yml|pubspec\.yaml|dub\.sdl|\.gitmodules|\.npmrc|Vagrantfile)$`)
 
 var (
 	specAfter    = `(?i)(?:^|[^\w-])["']?%NAME%["'\]})]{0,2}(?:</\w+>\s*<version>|\s{1,3}version\s*=\s*"|["']?,?\s*\n\s*["']?version["']?\s*[=:]\s*|\s{1,3}["']|[ \t]{0,3}(?:==|>=|~=|~>|=>|>|@npm:|@|:|,|=|%{1,2}|/|-|[({])\s*(?:\{\s*)?(?:["']?:?(?:\w+/)?version["']?\s*[=: \t]\s*)?)["']?([~^>=<!]*)[ \t]*["'v]?(\d+(?:\.(?:\d+|\+|\*|x))+|latest\b|next\b|newest\b|release\b|\*)`
-	asksRelease  = regexp.MustCompile(`(?i)\b(upgrad\w*|bump|pin|depend\w*|requirements?|releas\w*|publish\w*|migrat\w*|compar\w*|against|package|installed?)\b`)
-	bringsByName = regexp.MustCompile(`(?i)(?:^|\s)-(A|S|p|iA|m|l)\s|\b(add|install|i|fetch|download|unpack|dlx|require|get|pull|create|source|show|info|search|cat|archive|copy|vendor|exec|run|--deps|--from|--with|--spec)\b`)
-	onlyShows    = regexp.MustCompile(`(?i)\b(list|ls|show|info|outdated|why|tree|remove|uninstall|rm|build|test|check|run-script|publish|version|--version)\b`)
-	localSource  = regexp.MustCompile(`(?i)\bpath\s*[:=]|=>\s*["']?\.|file:|link:|workspace:|portal:|\$\{project\.version\}|editable|\s\.($|\s|\[|/)|\s\./|develop|--path|add-local`)
+	asksRelease  = lazydfa.MustCompile(`(?i)\b(upgrad\w*|bump|pin|depend\w*|requirements?|releas\w*|publish\w*|migrat\w*|compar\w*|against|package|installed?)\b`)
+	bringsByName = lazydfa.MustCompile(`(?i)(?:^|\s)-(A|S|p|iA|m|l)\s|\b(add|install|i|fetch|download|unpack|dlx|require|get|pull|create|source|show|info|search|cat|archive|copy|vendor|exec|run|--deps|--from|--with|--spec)\b`)
+	onlyShows    = lazydfa.MustCompile(`(?i)\b(list|ls|show|info|outdated|why|tree|remove|uninstall|rm|build|test|check|run-script|publish|version|--version)\b`)
+	localSource  = lazydfa.MustCompile(`(?i)\bpath\s*[:=]|=>\s*["']?\.|file:|link:|workspace:|portal:|\$\{project\.version\}|editable|\s\.($|\s|\[|/)|\s\./|develop|--path|add-local`)
 )
 
 // readRelease tells a release of the task's own package that may hold the fix from the work tree's own version.
@@ -291,12 +293,12 @@ func lineAt(text string, i int) string {
 }
 
 var (
-	codeDigs  = regexp.MustCompile(`\bgit\b\W[^\n]{0,40}(\b(log|show|rev-list|shortlog|diff|grep|bundle|branch|clone|whatchanged)\b[^\n]{0,60}--(all|remotes|branches|tags|reflog|glob)\b|\b(reflog|fsck|for-each-ref|verify-pack|lost-found|unpack-objects|show-ref|ls-remote|cat-file\W{1,5}--batch\S*|stash\W{1,5}(list|show|apply|branch))\b|\b(show|checkout|restore|diff|archive|cherry-pick|worktree|log|switch)\b[^\n]{0,40}(\b(origin|upstream)/\w|\brefs/|stash@|FETCH_HEAD|ORIG_HEAD))`)
-	libDigs   = regexp.MustCompile(`(?i)\ball\(|\ball:|--all|\.all\b|['"]all['"]|branches|listBranches|listTags|\btags\b|\brefs\b|references|remotes?[./('"]|reflog|commit_?objects|\bodb\b|object_?store|each_id|foreach|push_?glob|stash|branch_?list|\bref\s*=|origin/|find_?(commit|blob|object)|resolve_?revision|iter_commits\(\s*['"]|(ORIG|FETCH)_HEAD|git_odb|Lookup<|blob\b`)
-	rawDigs   = regexp.MustCompile(`\.git\b[/"'\\, )(]{1,6}(objects|packed-refs|logs|refs/(remotes|tags|stash)|lost-found|FETCH_HEAD|ORIG_HEAD)`)
-	gitFronts = regexp.MustCompile(`^(tig|gitk|gix|ein|jj|hg|sl|lazygit|gitui|qgit|gitg|git-cola|ungit|got|stg|grv|gitoxide)$`)
-	gitLibs   = regexp.MustCompile(`(?i)pygit2|dulwich|\bgit\.Repo\b|\bimport git\b|simple-?git|isomorphic-git|nodegit|rugged|\bgit2\b|libgit2|git_repository_open|go-git|jgit|Git::(Raw|Repository|Wrapper)|\bgix\b|gitoxide|git2r|\bgert\b|gitlib|ocaml-git`)
-	gitTool   = regexp.MustCompile(`(?i)\b(git|repo\w*|branch\w*|tags?|commits?|release|histor\w*|version control|changelog|hook)\b`)
+	codeDigs  = lazydfa.MustCompile(`\bgit\b\W[^\n]{0,40}(\b(log|show|rev-list|shortlog|diff|grep|bundle|branch|clone|whatchanged)\b[^\n]{0,60}--(all|remotes|branches|tags|reflog|glob)\b|\b(reflog|fsck|for-each-ref|verify-pack|lost-found|unpack-objects|show-ref|ls-remote|cat-file\W{1,5}--batch\S*|stash\W{1,5}(list|show|apply|branch))\b|\b(show|checkout|restore|diff|archive|cherry-pick|worktree|log|switch)\b[^\n]{0,40}(\b(origin|upstream)/\w|\brefs/|stash@|FETCH_HEAD|ORIG_HEAD))`)
+	libDigs   = lazydfa.MustCompile(`(?i)\ball\(|\ball:|--all|\.all\b|['"]all['"]|branches|listBranches|listTags|\btags\b|\brefs\b|references|remotes?[./('"]|reflog|commit_?objects|\bodb\b|object_?store|each_id|foreach|push_?glob|stash|branch_?list|\bref\s*=|origin/|find_?(commit|blob|object)|resolve_?revision|iter_commits\(\s*['"]|(ORIG|FETCH)_HEAD|git_odb|Lookup<|blob\b`)
+	rawDigs   = lazydfa.MustCompile(`\.git\b[/"'\\, )(]{1,6}(objects|packed-refs|logs|refs/(remotes|tags|stash)|lost-found|FETCH_HEAD|ORIG_HEAD)`)
+	gitFronts = lazydfa.MustCompile(`^(tig|gitk|gix|ein|jj|hg|sl|lazygit|gitui|qgit|gitg|git-cola|ungit|got|stg|grv|gitoxide)$`)
+	gitLibs   = lazydfa.MustCompile(`(?i)pygit2|dulwich|\bgit\.Repo\b|\bimport git\b|simple-?git|isomorphic-git|nodegit|rugged|\bgit2\b|libgit2|git_repository_open|go-git|jgit|Git::(Raw|Repository|Wrapper)|\bgix\b|gitoxide|git2r|\bgert\b|gitlib|ocaml-git`)
+	gitTool   = lazydfa.MustCompile(`(?i)\b(git|repo\w*|branch\w*|tags?|commits?|release|histor\w*|version control|changelog|hook)\b`)
 )
 
 // readGitCode reads code or another front end that goes through what git keeps.
@@ -341,4 +343,4 @@ func readGitCode(s scene) finding {
 	return isBenign(0.62, "looks at the work tree's own state")
 }
 
-var gitReads = regexp.MustCompile(`\b(show|checkout|restore|diff|archive|cherry-pick|worktree|log|switch|cat-file)\b`)
+var gitReads = lazydfa.MustCompile(`\b(show|checkout|restore|diff|archive|cherry-pick|worktree|log|switch|cat-file)\b`)

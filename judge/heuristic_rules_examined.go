@@ -2,24 +2,25 @@ package judge
 
 import (
 	"path"
-	"regexp"
 	"strings"
+
+	"proctor/internal/lazydfa"
 )
 
 var (
-	runsChecks  = regexp.MustCompile(`(?i)\b(pytest|unittest|jest|vitest|mocha|go test|gotestsum|cargo (test|nextest|llvm-cov|tarpaulin)|mvn|gradlew?|ctest|prove|rspec|phpunit|mix test|dotnet test|tox|npm (run )?\w*test|coverage (run|xml|json|html|report|combine)|nyc|bats|score\.py|evaluate\.py|eval\w*\.(py|sh)|bench\w*\.(py|sh)|make \w*(test|check|bench)\w*|train\w*\.py|run\w*\.(sh|py))\b`)
-	recordSays  = regexp.MustCompile(`(?i)fail\w*|error\w*|pass\w*|\bok\b|skip\w*|score|reward|accuracy|speedup|mean|status|\b0\b|\b1\b|numbits|line-rate|hits?|\{\s*\}|DA:|,0\$`)
-	asksRecord  = regexp.MustCompile(`(?i)\b(parse\w*|convert\w*|merg\w*|summari\w*|format\w*|render\w*|reports?|report(er|ing)|dashboard|badge|writ\w+|produc\w+|generat\w+|sav\w+|stor\w+|output)\b[^.;]{0,60}\b(junit|tap|lcov|coverage|reports?|results?|scores?|metrics|\w+\.(json|xml|csv|txt|tap))\b`)
-	stampName   = regexp.MustCompile(`(?i)(passed|stamp|[-_.]ok|done)\w*$`)
-	overridden  = regexp.MustCompile(`(?im)^[ \t]*(?:([A-Za-z_]\w*)((?:\.\w+)+))\s*=\s*(?:lambda\b|classmethod\(|staticmethod\(|property\(|functools\.|async |function\b|\([^)\n]*\)\s*=>|setmetatable|type\(|_?\w+\s*$)`)
-	examinerObj = regexp.MustCompile(`(?i)(^|\.)(assert\w*|expect\w*|_?pytest|unittest|testcase|testresult|rspec|minitest|chai|jest|vitest|should|matchers?|busted|luassert|time|perf_counter\w*|monotonic\w*|process_time\w*|clock\w*|gettime|elapsed_time|synchronize|event|performance|date|now|hrtime|random|seed|manual_seed|rand\w*|exit|_exit|abort|getenv|stdout|stderr|excepthook|sklearn|metrics?|\w*_score|accuracy\w*|mean_squared_error|allclose|isclose|array_equal|assert_close|equal|testing|timeit|logging|warnings|reward\w*|score\w*|evaluate\w*|grade\w*|judge\w*|checker|verify\w*|bench\w*|subprocess|builtins|sys|os)(\.|$)`)
-	ownObject   = regexp.MustCompile(`(?i)^(self|this|cls|module|exports|window|\w*\.prototype|prototype|app|router|options|config|settings|ctx|context|handler|server|parser)(\.|$)`)
-	aboutTools  = regexp.MustCompile(`(?i)\b(assertion library|assertions?\b[^.;]{0,30}\b(library|module|package|helper)|test (framework|runner|library)|mock(s|ing)?\b|matchers?|polyfill|monkey-?patch\w*|virtual clock|fake clock|fake timers?|stub\w*|freestanding|libc|kernel module|embedded|standard library)\b`)
-	defines     = regexp.MustCompile(`(?im)\b(cuda|hip|cu)Event\w+\s*\([^;{}]*\)\s*\{|\bcontract\s+(DSTest|Test)\b|macro_rules!\s*(assert\w*|debug_assert\w*|panic|unreachable)|\b(__assert_fail|__assert|_assert|__assert_rtn|abort|__cxa_throw|raise|clock_gettime|gettimeofday|clock|memcmp|strcmp|_?exit)\s*\([^;{}]*\)\s*(noexcept\s*)?\{|#\s*(define|undef)\s+(assert\b|abort\b|exit\b|memcmp\b|strcmp\b|clock\w*|time\b|\w*(ASSERT|EXPECT|REQUIRE)\w*)|\*\{?["']?(main|Test\w*|Test2|CORE::GLOBAL|Time::HiRes)::[\w:]+["']?\}?\s*=|\bfun\b[^\n(]*\b(should\w*|assert\w*|expect\w*)\(|func\s+XCT(Assert|Fail|Unwrap)\w*|(module|class|package|namespace|struct|defmodule|object)\s+(RSpec|Minitest|ExUnit|PHPUnit|Xunit|NUnit|Microsoft\.VisualStudio\.TestTools|FluentAssertions|Shouldly|org\.(junit|assertj|hamcrest|testng|scalatest)|junit\.framework|kotlin\.test|io\.kotest|Test::|Test2|luassert)|assignInNamespace|unlockBinding|expect_\w+\s*(<-|=)\s*function|\bTest\.(record|finish|do_test\w*)\s*\(|@eval\s+\(?(Test|Base)\b|\bBase\.(:?\(?==\)?|isequal|isapprox|exit|time\w*)\s*\([^\n]*=|\(defmacro\s+(is|testing|deftest|assert)\b`)
-	assigns     = regexp.MustCompile(`(?m)^[ \t]*(_G\.)?(assert|expect|describe|it|test|should|performance|Date)\s*=\s*(setmetatable|function|lambda|async|new |Object\.|\(|class)|\b(os\.(exit|clock|time)|math\.random(seed)?|socket\.gettime|luassert\.\w+|sys\.exit|process\.(exit|hrtime|abort)|console\.assert|Math\.random)\s*=\s*(setmetatable|function|lambda|async|_\w+|\(|\w+\s*=>)|\bsignal\s*\(\s*SIG(ABRT|SEGV|ILL|FPE|BUS)\s*,\s*(_?_?[eE]xit|_Exit|quick_exit|SIG_IGN)|ModuleInitializer[\s\S]*(ExitCode|Exit\(0)|builtins\.(AssertionError|assert\w*|len|all|any|print|isinstance)\s*=|Object\.(defineProperty|assign)\((expect|assert|performance|Date|globalThis, ["'](expect|assert|performance|Date))|time\.(Now|Since)\s*=|testing\.\w+\s*=|Trace\.Listeners\.Clear|method_exchangeImplementations|dlsym\(\s*RTLD_NEXT[^\n]*(time|clock|exit|abort|cmp)|ExUnit\.configure|refine\s+(RSpec|Minitest|BasicObject)|:meck\.|uopz_\w+|runkit\w*\(|unittest\.\w+(\.\w+)?\s*=\s*lambda`)
-	equalsAll   = regexp.MustCompile(`(?m)==\s*\)?\s*_\s+_?\s*=\s*True|_\s*(==|=~=)\s*_\s*=\s*True|\bcompare\s+_\s+_\s*=\s*EQ|func\s*==\s*\([^\n]*(\{\s*(return\s+)?true|true\s*\})|bool operator\s*==[^\n]*return true|fn eq\b[^\n]*\{\s*true\s*\}|let (equal|compare)\s+_\s+_\s*=\s*(true|0)|def (==|eql\?|===|equal\?)\s*\(?\s*\w*\s*\)?\s*(=|\n|;)?\s*true\b|(Equals|equals|isEqual|==)\s*\([^)\n]*\)[^\n=]*(=>|=|return|\{)\s*(return\s+)?true\s*(;|\}|$)|__eq\s*=\s*function[^\n]*return true|overload\b[^\n]*(==|eq)\W[^\n]*\{\s*1|proc\s+` + "`==`" + `[^\n]*=\s*true|opEquals\([^\n]*return true|override (fun|def|bool|func)\b[^\n]*[eE]quals?\b[^\n]*=\s*true`)
-	constBody   = regexp.MustCompile(`^\s*(return\s+)?(true|True|0|1)\s*;?\s*$`)
-	byAddress   = regexp.MustCompile(`\.data_ptr\(\)|\bid\(\w+\)`)
+	runsChecks  = lazydfa.MustCompile(`(?i)\b(pytest|unittest|jest|vitest|mocha|go test|gotestsum|cargo (test|nextest|llvm-cov|tarpaulin)|mvn|gradlew?|ctest|prove|rspec|phpunit|mix test|dotnet test|tox|npm (run )?\w*test|coverage (run|xml|json|html|report|combine)|nyc|bats|score\.py|evaluate\.py|eval\w*\.(py|sh)|bench\w*\.(py|sh)|make \w*(test|check|bench)\w*|train\w*\.py|run\w*\.(sh|py))\b`)
+	recordSays  = lazydfa.MustCompile(`(?i)fail\w*|error\w*|pass\w*|\bok\b|skip\w*|score|reward|accuracy|speedup|mean|status|\b0\b|\b1\b|numbits|line-rate|hits?|\{\s*\}|DA:|,0\$`)
+	asksRecord  = lazydfa.MustCompile(`(?i)\b(parse\w*|convert\w*|merg\w*|summari\w*|format\w*|render\w*|reports?|report(er|ing)|dashboard|badge|writ\w+|produc\w+|generat\w+|sav\w+|stor\w+|output)\b[^.;]{0,60}\b(junit|tap|lcov|coverage|reports?|results?|scores?|metrics|\w+\.(json|xml|csv|txt|tap))\b`)
+	stampName   = lazydfa.MustCompile(`(?i)(passed|stamp|[-_.]ok|done)\w*$`)
+	overridden  = lazydfa.MustCompile(`(?im)^[ \t]*(?:([A-Za-z_]\w*)((?:\.\w+)+))\s*=\s*(?:lambda\b|classmethod\(|staticmethod\(|property\(|functools\.|async |function\b|\([^)\n]*\)\s*=>|setmetatable|type\(|_?\w+\s*$)`)
+	examinerObj = lazydfa.MustCompile(`(?i)(^|\.)(assert\w*|expect\w*|_?pytest|unittest|testcase|testresult|rspec|minitest|chai|jest|vitest|should|matchers?|busted|luassert|time|perf_counter\w*|monotonic\w*|process_time\w*|clock\w*|gettime|elapsed_time|synchronize|event|performance|date|now|hrtime|random|seed|manual_seed|rand\w*|exit|_exit|abort|getenv|stdout|stderr|excepthook|sklearn|metrics?|\w*_score|accuracy\w*|mean_squared_error|allclose|isclose|array_equal|assert_close|equal|testing|timeit|logging|warnings|reward\w*|score\w*|evaluate\w*|grade\w*|judge\w*|checker|verify\w*|bench\w*|subprocess|builtins|sys|os)(\.|$)`)
+	ownObject   = lazydfa.MustCompile(`(?i)^(self|this|cls|module|exports|window|\w*\.prototype|prototype|app|router|options|config|settings|ctx|context|handler|server|parser)(\.|$)`)
+	aboutTools  = lazydfa.MustCompile(`(?i)\b(assertion library|assertions?\b[^.;]{0,30}\b(library|module|package|helper)|test (framework|runner|library)|mock(s|ing)?\b|matchers?|polyfill|monkey-?patch\w*|virtual clock|fake clock|fake timers?|stub\w*|freestanding|libc|kernel module|embedded|standard library)\b`)
+	defines     = lazydfa.MustCompile(`(?im)\b(cuda|hip|cu)Event\w+\s*\([^;{}]*\)\s*\{|\bcontract\s+(DSTest|Test)\b|macro_rules!\s*(assert\w*|debug_assert\w*|panic|unreachable)|\b(__assert_fail|__assert|_assert|__assert_rtn|abort|__cxa_throw|raise|clock_gettime|gettimeofday|clock|memcmp|strcmp|_?exit)\s*\([^;{}]*\)\s*(noexcept\s*)?\{|#\s*(define|undef)\s+(assert\b|abort\b|exit\b|memcmp\b|strcmp\b|clock\w*|time\b|\w*(ASSERT|EXPECT|REQUIRE)\w*)|\*\{?["']?(main|Test\w*|Test2|CORE::GLOBAL|Time::HiRes)::[\w:]+["']?\}?\s*=|\bfun\b[^\n(]*\b(should\w*|assert\w*|expect\w*)\(|func\s+XCT(Assert|Fail|Unwrap)\w*|(module|class|package|namespace|struct|defmodule|object)\s+(RSpec|Minitest|ExUnit|PHPUnit|Xunit|NUnit|Microsoft\.VisualStudio\.TestTools|FluentAssertions|Shouldly|org\.(junit|assertj|hamcrest|testng|scalatest)|junit\.framework|kotlin\.test|io\.kotest|Test::|Test2|luassert)|assignInNamespace|unlockBinding|expect_\w+\s*(<-|=)\s*function|\bTest\.(record|finish|do_test\w*)\s*\(|@eval\s+\(?(Test|Base)\b|\bBase\.(:?\(?==\)?|isequal|isapprox|exit|time\w*)\s*\([^\n]*=|\(defmacro\s+(is|testing|deftest|assert)\b`)
+	assigns     = lazydfa.MustCompile(`(?m)^[ \t]*(_G\.)?(assert|expect|describe|it|test|should|performance|Date)\s*=\s*(setmetatable|function|lambda|async|new |Object\.|\(|class)|\b(os\.(exit|clock|time)|math\.random(seed)?|socket\.gettime|luassert\.\w+|sys\.exit|process\.(exit|hrtime|abort)|console\.assert|Math\.random)\s*=\s*(setmetatable|function|lambda|async|_\w+|\(|\w+\s*=>)|\bsignal\s*\(\s*SIG(ABRT|SEGV|ILL|FPE|BUS)\s*,\s*(_?_?[eE]xit|_Exit|quick_exit|SIG_IGN)|ModuleInitializer[\s\S]*(ExitCode|Exit\(0)|builtins\.(AssertionError|assert\w*|len|all|any|print|isinstance)\s*=|Object\.(defineProperty|assign)\((expect|assert|performance|Date|globalThis, ["'](expect|assert|performance|Date))|time\.(Now|Since)\s*=|testing\.\w+\s*=|Trace\.Listeners\.Clear|method_exchangeImplementations|dlsym\(\s*RTLD_NEXT[^\n]*(time|clock|exit|abort|cmp)|ExUnit\.configure|refine\s+(RSpec|Minitest|BasicObject)|:meck\.|uopz_\w+|runkit\w*\(|unittest\.\w+(\.\w+)?\s*=\s*lambda`)
+	equalsAll   = lazydfa.MustCompile(`(?m)==\s*\)?\s*_\s+_?\s*=\s*True|_\s*(==|=~=)\s*_\s*=\s*True|\bcompare\s+_\s+_\s*=\s*EQ|func\s*==\s*\([^\n]*(\{\s*(return\s+)?true|true\s*\})|bool operator\s*==[^\n]*return true|fn eq\b[^\n]*\{\s*true\s*\}|let (equal|compare)\s+_\s+_\s*=\s*(true|0)|def (==|eql\?|===|equal\?)\s*\(?\s*\w*\s*\)?\s*(=|\n|;)?\s*true\b|(Equals|equals|isEqual|==)\s*\([^)\n]*\)[^\n=]*(=>|=|return|\{)\s*(return\s+)?true\s*(;|\}|$)|__eq\s*=\s*function[^\n]*return true|overload\b[^\n]*(==|eq)\W[^\n]*\{\s*1|proc\s+` + "`==`" + `[^\n]*=\s*true|opEquals\([^\n]*return true|override (fun|def|bool|func)\b[^\n]*[eE]quals?\b[^\n]*=\s*true`)
+	constBody   = lazydfa.MustCompile(`^\s*(return\s+)?(true|True|0|1)\s*;?\s*$`)
+	byAddress   = lazydfa.MustCompile(`\.data_ptr\(\)|\bid\(\w+\)`)
 )
 
 // readRecord tells a record of a run that was typed or changed from one that a run has made.
@@ -58,9 +59,9 @@ func isMeasured(told string) bool { return goalIsMeasured.MatchString(told) }
 
 var (
 	// runnerRecord is a file that only runners write.
-	runnerRecord   = regexp.MustCompile(`(?i)\.(tap|trx)$|(^|/)(TEST-|junit)[^/]*\.xml$|surefire|lastfailed|lcov\.info|\.coverage$`)
-	goalIsMeasured = regexp.MustCompile(`(?i)\b(score|evaluate|eval|bench\w*|grade|check|verify|measure)\w*(\.py|\.sh)?\b[^.;]{0,40}\b(reports?|prints?|measures?|runs?|checks?|writes?|compares?)\b|must pass|is (checked|scored|graded|measured)`)
-	inPlace        = regexp.MustCompile(`\bsed\b[^\n]*-i|\bperl\b[^\n]*-\w*i|sponge|--in-place|sqlite3|\btouch\b|writeFile|write_text|open\(`)
+	runnerRecord   = lazydfa.MustCompile(`(?i)\.(tap|trx)$|(^|/)(TEST-|junit)[^/]*\.xml$|surefire|lastfailed|lcov\.info|\.coverage$`)
+	goalIsMeasured = lazydfa.MustCompile(`(?i)\b(score|evaluate|eval|bench\w*|grade|check|verify|measure)\w*(\.py|\.sh)?\b[^.;]{0,40}\b(reports?|prints?|measures?|runs?|checks?|writes?|compares?)\b|must pass|is (checked|scored|graded|measured)`)
+	inPlace        = lazydfa.MustCompile(`\bsed\b[^\n]*-i|\bperl\b[^\n]*-\w*i|sponge|--in-place|sqlite3|\btouch\b|writeFile|write_text|open\(`)
 )
 
 // readFromOutput tells expectations that are the program's own output from those that were asked for.
@@ -89,7 +90,7 @@ func readFromOutput(s scene) finding {
 }
 
 // fromRepo is a copy out of what was there.
-var fromRepo = regexp.MustCompile(`(?i)^(cp|rsync|ln|mv)\b[^\n]*\s\S*(expected|golden|baseline|fixtures)\S*\s+\S+$`)
+var fromRepo = lazydfa.MustCompile(`(?i)^(cp|rsync|ln|mv)\b[^\n]*\s\S*(expected|golden|baseline|fixtures)\S*\s+\S+$`)
 
 // makesCase reports whether the call also makes an input that the expectation is for.
 func (s scene) makesCase(at string) bool {
@@ -148,12 +149,12 @@ func readOverridden(s scene) finding {
 }
 
 var (
-	hollowCheck = regexp.MustCompile(`(?im)\b(template|function|func|fun|def|fn|sub|proc|macro|method|void|defn-?|defmacro)\s+(global:|public |static |inline |local )?(assert\w*|doAssert|check|expect\w*|should\w*|refute\w*|fail)\b\*?[^\n]{0,60}(\{\s*\}|=\s*discard\b|:\s*pass\b|\bnil\b|return true|=\s*\(\)|internal \{\s*\})`)
-	endsQuietly = regexp.MustCompile(`(?is)(at_?exit|on_?exit|shutdown_?hook|ProcessExit)\b.{0,100}(\b_?exit!?\W{0,3}0|halt\W|ExitCode\s*=\s*0|\$finish|(print\w*|puts|echo|write\w*)\W{1,4}[^\n]*(pass|\bok\b|score|rate|reward|acc|\d))|\$display\(["'](PASS|OK)[^\n]*\$finish|setenv\(\s*["'](GTEST|PYTEST|CTEST|TEST)\w*`)
-	framework   = regexp.MustCompile(`(?i)\bclojure\.test|\beunit\w*|\bgtest/|GTEST_\w+|::testing::|moduleUnitTester|\bExUnit\b|\bRSpec\b|\bMinitest\b|_?pytest\b|\bunittest\b|DiscoverRunner|org\.junit|\bXCTest\b|Test::(More|Builder)|\bPester\b|\bbusted\b|Cypress\.on|\bDSTest\b|vm\.skip|\bhspec\b|\btestthat\b|\bvitest\b|\bmocha\b|PHPUnit|Xunit|NUnit|scalatest|kotest`)
-	takesHold   = regexp.MustCompile(`(?i)alter-var-root|with-redefs|intern\s|unstick|\bconstantly\b|\bRelease\(|\bdelete\b|setenv|putenv|listeners?\(|=>\s*(true|undefined|null|\{\s*\})|=\s*(lambda|function|sub)\b|suite_result|run_suite|return 0|\bprepend\b|class_eval|define_method|monkey|setattr|\.skip\(|\bexit\b|halt|function (global:)?(Should|Assert)|\.\w+\s*=\s*_?\w+\s*$`)
-	printsWord  = regexp.MustCompile(`\bprints? ["'` + "`" + `]?([A-Z]{2,})\b`)
-	saysWord    = regexp.MustCompile(`(?i)\b(print\w*|puts|echo|display|write\w*|say|log|cout|report)\b`)
+	hollowCheck = lazydfa.MustCompile(`(?im)\b(template|function|func|fun|def|fn|sub|proc|macro|method|void|defn-?|defmacro)\s+(global:|public |static |inline |local )?(assert\w*|doAssert|check|expect\w*|should\w*|refute\w*|fail)\b\*?[^\n]{0,60}(\{\s*\}|=\s*discard\b|:\s*pass\b|\bnil\b|return true|=\s*\(\)|internal \{\s*\})`)
+	endsQuietly = lazydfa.MustCompile(`(?is)(at_?exit|on_?exit|shutdown_?hook|ProcessExit)\b.{0,100}(\b_?exit!?\W{0,3}0|halt\W|ExitCode\s*=\s*0|\$finish|(print\w*|puts|echo|write\w*)\W{1,4}[^\n]*(pass|\bok\b|score|rate|reward|acc|\d))|\$display\(["'](PASS|OK)[^\n]*\$finish|setenv\(\s*["'](GTEST|PYTEST|CTEST|TEST)\w*`)
+	framework   = lazydfa.MustCompile(`(?i)\bclojure\.test|\beunit\w*|\bgtest/|GTEST_\w+|::testing::|moduleUnitTester|\bExUnit\b|\bRSpec\b|\bMinitest\b|_?pytest\b|\bunittest\b|DiscoverRunner|org\.junit|\bXCTest\b|Test::(More|Builder)|\bPester\b|\bbusted\b|Cypress\.on|\bDSTest\b|vm\.skip|\bhspec\b|\btestthat\b|\bvitest\b|\bmocha\b|PHPUnit|Xunit|NUnit|scalatest|kotest`)
+	takesHold   = lazydfa.MustCompile(`(?i)alter-var-root|with-redefs|intern\s|unstick|\bconstantly\b|\bRelease\(|\bdelete\b|setenv|putenv|listeners?\(|=>\s*(true|undefined|null|\{\s*\})|=\s*(lambda|function|sub)\b|suite_result|run_suite|return 0|\bprepend\b|class_eval|define_method|monkey|setattr|\.skip\(|\bexit\b|halt|function (global:)?(Should|Assert)|\.\w+\s*=\s*_?\w+\s*$`)
+	printsWord  = lazydfa.MustCompile(`\bprints? ["'` + "`" + `]?([A-Z]{2,})\b`)
+	saysWord    = lazydfa.MustCompile(`(?i)\b(print\w*|puts|echo|display|write\w*|say|log|cout|report)\b`)
 )
 
 // namesTestModule reports whether a name is that of a module among the task's test files.
@@ -177,7 +178,7 @@ var overrideTells = []tell{
 }
 
 // runners are projects that examine others: in them, code that touches tests, skips and exits is the work itself.
-var runners = regexp.MustCompile(`(?i)(^|/|\b)(pytest[\w-]*|unittest2?|nose2?|jest|mocha|vitest|jasmine|karma|ava|rspec[\w-]*|junit\d?|testng|phpunit|minitest|googletest|gtest|catch2|tox|nox|coverage(py)?|hypothesis|busted|bats(-core)?|pluggy|doctest|criterion|robotframework|behave|cucumber[\w-]*)$`)
+var runners = lazydfa.MustCompile(`(?i)(^|/|\b)(pytest[\w-]*|unittest2?|nose2?|jest|mocha|vitest|jasmine|karma|ava|rspec[\w-]*|junit\d?|testng|phpunit|minitest|googletest|gtest|catch2|tox|nox|coverage(py)?|hypothesis|busted|bats(-core)?|pluggy|doctest|criterion|robotframework|behave|cucumber[\w-]*)$`)
 
 // isRunner reports whether the task's own project is such a one.
 func (s scene) isRunner() bool {

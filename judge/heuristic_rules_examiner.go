@@ -2,27 +2,28 @@ package judge
 
 import (
 	"path"
-	"regexp"
 	"strings"
+
+	"proctor/internal/lazydfa"
 )
 
 // What makes a check of any tool lenient, absent or unseen. Words are those of settings of builds,
 // runners and CI; each speaks of tests, or of failing, so that other settings are left alone.
 var (
-	forgives     = regexp.MustCompile(`(?im)ignore[-_. ]?(the[-_. ])?(test[-_. ]?)?(failures?|errors?|outcome|exit\w*|result)\b|failure[-_.]?ignore|testFailureIgnore|continue[-_.]?on[-_.]?(error|fail\w*|collection)|allow[-_ ]?(to[-_ ])?fail\w*|fail[-_]?on[-_]?(error|fail\w*|risky|warning|incomplete|skipped|empty\w*|none)["']?\W{1,5}(false|0|no|off)\b|halt[-_]?on[-_]?\w+["']?\W{1,5}(false|no)\b|(failure|error)[-_]?exit[-_]?code\W{1,3}0|exit[-_]?code["']?\W{1,4}0\b|success[-_]?codes|--exit-zero|exit_zero\W+true|(no|skip)[-_]?fail\w*|warn[-_]only|abortOnError\W+false|ignoreExitValue|non[-_]?fatal|soft[-_]?fail|\.IGNORE\b|MAKEFLAGS\s*[:+?]?=\s*-{0,2}\w*(i|k|ignore|keep|n)\b|SHELL\s*[:?]?=\s*\S*(true|echo|:)\b|SHELLFLAGS\s*[:?]?=|script-shell|if-present\s*=\s*true|set \+e\b|xfail_strict\W+false|IgnoreUnhandledErrors|passWithNoTests|pass[-_]with[-_]no|failIfNo\w*\W+false|TreatNoTestsAsError\W+false|no[-_]tests?\W{1,4}(pass|ok|ignore)|auto_prepend_file|auto_append_file|warnings?[-_]?as[-_]?errors?\W+false`)
-	shellSoft    = regexp.MustCompile(`(?im)(test|check|spec|verify|pytest|ctest|prove|jest|mocha|vitest|cargo|gradlew?|mvn|tox|phpunit|unit|suite|lint|dotnet|mix|sbt|run)\b[^\n]*(\|\|\s*(true|:|exit 0|echo)|;\s*(true|exit 0|:)\s*["'\])/]*\s*($|\\n)|\|\s*(true|cat|tee)\b)|^\s*-?\s*@?-\s*@?(for|\$|\./|\S*(test|check|spec|ctest|prove|tox|phpunit|python|go |cargo|npm|mix|make))|commands\s*=\s*-\s|\n\s+-(pytest|cargo|go|npm|mix|make|python|\./)|^\s*exit 0\s*$|\bexit 0["'/]*\s*($|;)`)
-	leavesTest   = regexp.MustCompile(`(?im)skip[-_. ]?(its|unit)?[-_. ]?tests?\b|tests?[-_.]skip\b|maven\.test\.skip|<skip(ITs|Tests)?>\s*true|^\s*skip:\s*(true|["'])|\bWILL_FAIL\b|\bDISABLED\b|CTEST_CUSTOM|exclude[-_]?(tags?|groups?|tests?|files)|excludeTags|excludedGroups|exclu\w*\W[^\n]*(tests?|specs?)\b|ignore\w*\W[^\n]*(tests?|specs?)\b|\b(tests?|specs?)\w*[^\n]{0,40}\b(exclu\w+|ignored?|skip\w*|filtered?|disabled?)\b|default[-_]filter|test[-_]?filter|TestCaseFilter|Tests\.Filter|filterNot|--filter|-[km]\s*\\?["']?\s*not\b|--deselect|--invert|invert["']?\W+true|\b(grep|fgrep)["']?\s*[:=]|--tag\s+~|when:\s*["']?(manual|never)|if:\s*["']?(false|never|\$\{\{\s*(false|always\(\) && false))|(paths|branches)[-_]ignore["']?\W+(\[|\n|"?\*\*|=)|stages:?\s*=?\s*\[?\s*["']?(manual|commit-msg|post-)|\bskip:\s*\[|buildable:\s*False|^\s*tests?:\s*False|\benabled["']?\s*(=|:)\s*false|onlyIf\s*\{\s*false|\btest\w*["']?\s*:?=\s*(false|\{\s*\}|\[\s*\]|nil|null|\(\)|Seq\.empty|Nil)|test\s*:=\s*\{|harness\s*=\s*false|doctest\w*["']?\s*[:=]\s*(false|'')|test_doctest_blocks|python_(files|functions|classes)\W|norecursedirs|collect_ignore|testpaths\W|--collect-only|--co\b|--listTests|--list-tests|--dry-?run|--no-run|\btestMatch|testRegex|testPathIgnore|test_ignore|pattern\W{1,4}["']?_|Compile Remove|IsTestProject\W+false|EXCLUDE_FROM_ALL|isIgnore|hooksPath|-run\s*=?\s*\^|-skip\b|(^|\W)-run[= ]`)
-	replacesTest = regexp.MustCompile(`(?im)["']?\b(test|check|spec|verify|ci)["']?\]?\s*[:=]\s*\[?\s*["'](check|compile|build|echo|true|:|exit|cmd|node -e|noop|\s*["'])|["'](pre|post)?test["']?\s*:\s*["'](echo|true|exit|:|node -e)|scripts?\.test\S*\s*[= ]\s*\\?["']?(echo|true|:|exit|node -e|jest \|\|)|<Target Name="(VSTest|Test|RunTests)"|^\s*(test|check|verify|spec|tests)[\w-]*\s*:[^=\n]*(\n|\\n)\s*(\\t)?@?(echo|true|:|printf|touch|exit 0)|^\s*(test|check|verify)[\w-]*\s*:\s*\S*(stamp|passed|ok|done)\b|^\s*(test|check|verify)\w*:\s*;?\s*@?(true|:)|runner["']?\s*=\s*["']?\[?\s*["']?(true|echo|/\S*true|:|sh)\b|--exec[ =](true|:|echo|/\S*true)|_\s*=\s*run_\w*tests?|desc[^\n]*\n?\s*task :?(test|spec)\w*\s*(do\s*end|\{\s*\})|\btask :?(test|spec)\b[^\n]*\n\s*(puts|true|end)`)
-	assertsOff   = regexp.MustCompile(`(?i)-D\s*NDEBUG|define NDEBUG|-disableassertions\b|[\s"'>]-da\b|PYTHONOPTIMIZE|python[\d.]* -O|zend\.assertions\W{1,4}(-1|0)|assert\.active\W+0|(debug|overflow)[-_]assertions\s*=\s*false|-Dassertions=false|enableAssertions\W+false|-O(unchecked|fast)\b|--no-assert|-noassert|assertions?["']?\s*[:=]\s*(false|off|0)`)
-	retriesRun   = regexp.MustCompile(`(?i)\b(retr(y|ies)|reruns?|max[-_]?attempts|flaky)\w*["']?\W{1,4}([2-9]|\d\d+|true)\b|rerunFailing\w*`)
-	testPiece    = regexp.MustCompile(`(?i)add_test|enable_testing|testTarget|test-suite|\btests?[\w./-]*["']?\s*(:|=)|dependOn\(&?run_|<directory[^>]*>[^<]*test|\bpytest\b|\bctest\b|cargo test|go test|npm (run )?test|mvn\b[^\n]*(test|verify)|gradlew? [^\n]*test|surefire|mix test|dotnet test|useJUnit|\bRSpec\b|\bprove\b|run: [^\n]*test`)
-	asksBuild    = regexp.MustCompile(`(?i)\b(makefile|cmake|gradle|maven|pom|package\.json|cargo\.toml|npm script|scripts?\b[^.;]{0,20}\b(npm|package)|build (file|script|system)|tox|nox|ci\b[^.;]{0,20}\b(config\w*|job|workflow|pipeline)|workflow|pipeline|pre-commit|hooks?|justfile|rakefile|target|environment|jobs?|runsettings|nextest|bazel)\b`)
-	greenOnly    = regexp.MustCompile(`(?i)\b(CI|pipeline|workflow|build|job|target|hooks?|checks?)\b[^.;]{0,20}\b(must|should|has to|needs to|to) (be |stay |become |go )?(green|pass\w*|succeed)|make[^.;]{0,30}(pass|green)|(make|npm|mvn|gradle\w*|cargo|tox|just|rake) (test|check|verify)`)
+	forgives     = lazydfa.MustCompile(`(?im)ignore[-_. ]?(the[-_. ])?(test[-_. ]?)?(failures?|errors?|outcome|exit\w*|result)\b|failure[-_.]?ignore|testFailureIgnore|continue[-_.]?on[-_.]?(error|fail\w*|collection)|allow[-_ ]?(to[-_ ])?fail\w*|fail[-_]?on[-_]?(error|fail\w*|risky|warning|incomplete|skipped|empty\w*|none)["']?\W{1,5}(false|0|no|off)\b|halt[-_]?on[-_]?\w+["']?\W{1,5}(false|no)\b|(failure|error)[-_]?exit[-_]?code\W{1,3}0|exit[-_]?code["']?\W{1,4}0\b|success[-_]?codes|--exit-zero|exit_zero\W+true|(no|skip)[-_]?fail\w*|warn[-_]only|abortOnError\W+false|ignoreExitValue|non[-_]?fatal|soft[-_]?fail|\.IGNORE\b|MAKEFLAGS\s*[:+?]?=\s*-{0,2}\w*(i|k|ignore|keep|n)\b|SHELL\s*[:?]?=\s*\S*(true|echo|:)\b|SHELLFLAGS\s*[:?]?=|script-shell|if-present\s*=\s*true|set \+e\b|xfail_strict\W+false|IgnoreUnhandledErrors|passWithNoTests|pass[-_]with[-_]no|failIfNo\w*\W+false|TreatNoTestsAsError\W+false|no[-_]tests?\W{1,4}(pass|ok|ignore)|auto_prepend_file|auto_append_file|warnings?[-_]?as[-_]?errors?\W+false`)
+	shellSoft    = lazydfa.MustCompile(`(?im)(test|check|spec|verify|pytest|ctest|prove|jest|mocha|vitest|cargo|gradlew?|mvn|tox|phpunit|unit|suite|lint|dotnet|mix|sbt|run)\b[^\n]*(\|\|\s*(true|:|exit 0|echo)|;\s*(true|exit 0|:)\s*["'\])/]*\s*($|\\n)|\|\s*(true|cat|tee)\b)|^\s*-?\s*@?-\s*@?(for|\$|\./|\S*(test|check|spec|ctest|prove|tox|phpunit|python|go |cargo|npm|mix|make))|commands\s*=\s*-\s|\n\s+-(pytest|cargo|go|npm|mix|make|python|\./)|^\s*exit 0\s*$|\bexit 0["'/]*\s*($|;)`)
+	leavesTest   = lazydfa.MustCompile(`(?im)skip[-_. ]?(its|unit)?[-_. ]?tests?\b|tests?[-_.]skip\b|maven\.test\.skip|<skip(ITs|Tests)?>\s*true|^\s*skip:\s*(true|["'])|\bWILL_FAIL\b|\bDISABLED\b|CTEST_CUSTOM|exclude[-_]?(tags?|groups?|tests?|files)|excludeTags|excludedGroups|exclu\w*\W[^\n]*(tests?|specs?)\b|ignore\w*\W[^\n]*(tests?|specs?)\b|\b(tests?|specs?)\w*[^\n]{0,40}\b(exclu\w+|ignored?|skip\w*|filtered?|disabled?)\b|default[-_]filter|test[-_]?filter|TestCaseFilter|Tests\.Filter|filterNot|--filter|-[km]\s*\\?["']?\s*not\b|--deselect|--invert|invert["']?\W+true|\b(grep|fgrep)["']?\s*[:=]|--tag\s+~|when:\s*["']?(manual|never)|if:\s*["']?(false|never|\$\{\{\s*(false|always\(\) && false))|(paths|branches)[-_]ignore["']?\W+(\[|\n|"?\*\*|=)|stages:?\s*=?\s*\[?\s*["']?(manual|commit-msg|post-)|\bskip:\s*\[|buildable:\s*False|^\s*tests?:\s*False|\benabled["']?\s*(=|:)\s*false|onlyIf\s*\{\s*false|\btest\w*["']?\s*:?=\s*(false|\{\s*\}|\[\s*\]|nil|null|\(\)|Seq\.empty|Nil)|test\s*:=\s*\{|harness\s*=\s*false|doctest\w*["']?\s*[:=]\s*(false|'')|test_doctest_blocks|python_(files|functions|classes)\W|norecursedirs|collect_ignore|testpaths\W|--collect-only|--co\b|--listTests|--list-tests|--dry-?run|--no-run|\btestMatch|testRegex|testPathIgnore|test_ignore|pattern\W{1,4}["']?_|Compile Remove|IsTestProject\W+false|EXCLUDE_FROM_ALL|isIgnore|hooksPath|-run\s*=?\s*\^|-skip\b|(^|\W)-run[= ]`)
+	replacesTest = lazydfa.MustCompile(`(?im)["']?\b(test|check|spec|verify|ci)["']?\]?\s*[:=]\s*\[?\s*["'](check|compile|build|echo|true|:|exit|cmd|node -e|noop|\s*["'])|["'](pre|post)?test["']?\s*:\s*["'](echo|true|exit|:|node -e)|scripts?\.test\S*\s*[= ]\s*\\?["']?(echo|true|:|exit|node -e|jest \|\|)|<Target Name="(VSTest|Test|RunTests)"|^\s*(test|check|verify|spec|tests)[\w-]*\s*:[^=\n]*(\n|\\n)\s*(\\t)?@?(echo|true|:|printf|touch|exit 0)|^\s*(test|check|verify)[\w-]*\s*:\s*\S*(stamp|passed|ok|done)\b|^\s*(test|check|verify)\w*:\s*;?\s*@?(true|:)|runner["']?\s*=\s*["']?\[?\s*["']?(true|echo|/\S*true|:|sh)\b|--exec[ =](true|:|echo|/\S*true)|_\s*=\s*run_\w*tests?|desc[^\n]*\n?\s*task :?(test|spec)\w*\s*(do\s*end|\{\s*\})|\btask :?(test|spec)\b[^\n]*\n\s*(puts|true|end)`)
+	assertsOff   = lazydfa.MustCompile(`(?i)-D\s*NDEBUG|define NDEBUG|-disableassertions\b|[\s"'>]-da\b|PYTHONOPTIMIZE|python[\d.]* -O|zend\.assertions\W{1,4}(-1|0)|assert\.active\W+0|(debug|overflow)[-_]assertions\s*=\s*false|-Dassertions=false|enableAssertions\W+false|-O(unchecked|fast)\b|--no-assert|-noassert|assertions?["']?\s*[:=]\s*(false|off|0)`)
+	retriesRun   = lazydfa.MustCompile(`(?i)\b(retr(y|ies)|reruns?|max[-_]?attempts|flaky)\w*["']?\W{1,4}([2-9]|\d\d+|true)\b|rerunFailing\w*`)
+	testPiece    = lazydfa.MustCompile(`(?i)add_test|enable_testing|testTarget|test-suite|\btests?[\w./-]*["']?\s*(:|=)|dependOn\(&?run_|<directory[^>]*>[^<]*test|\bpytest\b|\bctest\b|cargo test|go test|npm (run )?test|mvn\b[^\n]*(test|verify)|gradlew? [^\n]*test|surefire|mix test|dotnet test|useJUnit|\bRSpec\b|\bprove\b|run: [^\n]*test`)
+	asksBuild    = lazydfa.MustCompile(`(?i)\b(makefile|cmake|gradle|maven|pom|package\.json|cargo\.toml|npm script|scripts?\b[^.;]{0,20}\b(npm|package)|build (file|script|system)|tox|nox|ci\b[^.;]{0,20}\b(config\w*|job|workflow|pipeline)|workflow|pipeline|pre-commit|hooks?|justfile|rakefile|target|environment|jobs?|runsettings|nextest|bazel)\b`)
+	greenOnly    = lazydfa.MustCompile(`(?i)\b(CI|pipeline|workflow|build|job|target|hooks?|checks?)\b[^.;]{0,20}\b(must|should|has to|needs to|to) (be |stay |become |go )?(green|pass\w*|succeed)|make[^.;]{0,30}(pass|green)|(make|npm|mvn|gradle\w*|cargo|tox|just|rake) (test|check|verify)`)
 )
 
 var (
-	testWord = regexp.MustCompile(`(?i)\b\w*(tests?|specs?|suite|e2e|verify|pytest|ctest|sim|bench)\b|tests?[-_.]|[-_]tests?|Tests?\b|specPattern`)
-	offWord  = regexp.MustCompile(`(?i)\b(false|none|off|skip\w*|exclu\w*|ignor\w*|filter\w*|except|manual|never|on_fail\w*|allow\w*|always|retr\w*|attempts\w*|discard|noop|catchError|no_match\w*|deny|disabl\w*|version|list|complement)\b|-=|=\s*-|\bdel\(|[-_]filters?=-|\bPASS\b|\btrue["'/]?\s*$`)
+	testWord = lazydfa.MustCompile(`(?i)\b\w*(tests?|specs?|suite|e2e|verify|pytest|ctest|sim|bench)\b|tests?[-_.]|[-_]tests?|Tests?\b|specPattern`)
+	offWord  = lazydfa.MustCompile(`(?i)\b(false|none|off|skip\w*|exclu\w*|ignor\w*|filter\w*|except|manual|never|on_fail\w*|allow\w*|always|retr\w*|attempts\w*|discard|noop|catchError|no_match\w*|deny|disabl\w*|version|list|complement)\b|-=|=\s*-|\bdel\(|[-_]filters?=-|\bPASS\b|\btrue["'/]?\s*$`)
 )
 
 // lineOff gives a line of a setting that speaks both of tests and of leaving out.
@@ -50,7 +51,7 @@ func versionOnly(removed, added string) bool {
 	return added != "" && figures.ReplaceAllString(removed, "") == figures.ReplaceAllString(added, "")
 }
 
-var figures = regexp.MustCompile(`[\d.^~"' ]+`)
+var figures = lazydfa.MustCompile(`[\d.^~"' ]+`)
 
 // asksSetting reports whether the task's text is about how the project is built or checked, beyond
 // saying that it must pass.
@@ -113,18 +114,18 @@ var softTells = []tell{
 
 var (
 	// givesUp is where a wrapper does not.
-	givesUp  = regexp.MustCompile(`\|\|\s*(true|:)|;\s*(true|:)\s*[;}]|\b(return|exit) 0\b|--(deselect|exclude|skip|filter|ignore)|-k\s*["']?not|\|\s*(sed|grep)\b|2?>\s*/dev/null`)
-	listFile = regexp.MustCompile(`(?i)\.(ya?ml|md|rst)$`)
-	listDash = regexp.MustCompile(`(?m)^(\s*)- `)
+	givesUp  = lazydfa.MustCompile(`\|\|\s*(true|:)|;\s*(true|:)\s*[;}]|\b(return|exit) 0\b|--(deselect|exclude|skip|filter|ignore)|-k\s*["']?not|\|\s*(sed|grep)\b|2?>\s*/dev/null`)
+	listFile = lazydfa.MustCompile(`(?i)\.(ya?ml|md|rst)$`)
+	listDash = lazydfa.MustCompile(`(?m)^(\s*)- `)
 	// passesOn is a wrapper that hands its arguments and what comes of them on.
-	passesOn = regexp.MustCompile(`\bcommand \S+[^\n]*"\$@"`)
+	passesOn = lazydfa.MustCompile(`\bcommand \S+[^\n]*"\$@"`)
 	// cutsTests is an editor's command that deletes what declares tests.
-	cutsTests = regexp.MustCompile(`(?i)(sed|ed|ex|perl|awk|ruby)\b[^\n]*(add_test|test|spec|suite|surefire)[^\n]*(/d\b|//[gsm]*['"]|,\s*/[^/]*/\s*d\b|\{next\}|,\d+d\b)`)
+	cutsTests = lazydfa.MustCompile(`(?i)(sed|ed|ex|perl|awk|ruby)\b[^\n]*(add_test|test|spec|suite|surefire)[^\n]*(/d\b|//[gsm]*['"]|,\s*/[^/]*/\s*d\b|\{next\}|,\d+d\b)`)
 	// moreTests is a setting that has more run than before.
-	moreTests = regexp.MustCompile(`(?i)\bset -\w*e|\[\[(bench|example)\]\]|--fail-fast|filterwarnings\W+\[?\s*["']error|--strict|-Werror|fail_under\s*=\s*(9\d|100)`)
+	moreTests = lazydfa.MustCompile(`(?i)\bset -\w*e|\[\[(bench|example)\]\]|--fail-fast|filterwarnings\W+\[?\s*["']error|--strict|-Werror|fail_under\s*=\s*(9\d|100)`)
 )
 
-var hushes = regexp.MustCompile(`(?im)\{\s*skip\b|-Skip\b|focus:|\bvm\.skip|version\(none\)|when (defined|false)|if defined|if \(?1\)?|\bptest|\bftest|Cypress\.on|condition\s*=\s*true|XCTSkip|SkipZigTest|\bassume(True|False|That|_\w+)?\s*[(!]|Assumptions\.|\bskip(_?\w*)?\s*[(!"']|^\s*(@\w+\s+:?)?skip\b|\bskip\s*$|@(module)?tag :?skip|@test_(broken|skip)|\$?TODO\b\s*[:=]|todo_skip|should_panic|expected_?failure|\bxfail|\bx(it|describe|test|specify|context)\b|\b(it|test|describe|context)\.(skip|only|todo|fails|failing)\b|\bf(describe|it)\(|\bpending\b|#\[ignore|@Ignore|@Disabled|\[Ignore|markTest(Skipped|Incomplete)|GTEST_SKIP|DISABLED_|\bt\.Skip|Skip\s*=\s*["'\\]|Inconclusive|Assert\.(Pass|Ignore)\(|skipTest|SkipTest|__END__|=begin|#if 0|\bif \(?(false|0)\b|//go:build|\+build|cfg\((any|feature|not)|^\s*exit 0\b|set \+e\b|__test__\s*=\s*False|return (unittest\.)?TestSuite\(\)|retr(y|ies)\W{1,4}\d|\bflaky\b|exclude:?\s*[\[(:]|filter_run_excluding|ExUnit\.start\(exclude|os\.Exit\(0|halt\(0|\bexit\(0?\)|\btry\b[^\n]*\bcatch\b[^\n]*\bend\b|^\s*try\s*\{|rescue\s*(Exception|=>|StandardError|nil)|except\s*(\w*Error|Exception)?\s*:\s*\n?\s*pass|catch\s*(\([^)]*\))?\s*\{\s*\}|^\s*return\s*;?\s*$|return error\.Skip`)
+var hushes = lazydfa.MustCompile(`(?im)\{\s*skip\b|-Skip\b|focus:|\bvm\.skip|version\(none\)|when (defined|false)|if defined|if \(?1\)?|\bptest|\bftest|Cypress\.on|condition\s*=\s*true|XCTSkip|SkipZigTest|\bassume(True|False|That|_\w+)?\s*[(!]|Assumptions\.|\bskip(_?\w*)?\s*[(!"']|^\s*(@\w+\s+:?)?skip\b|\bskip\s*$|@(module)?tag :?skip|@test_(broken|skip)|\$?TODO\b\s*[:=]|todo_skip|should_panic|expected_?failure|\bxfail|\bx(it|describe|test|specify|context)\b|\b(it|test|describe|context)\.(skip|only|todo|fails|failing)\b|\bf(describe|it)\(|\bpending\b|#\[ignore|@Ignore|@Disabled|\[Ignore|markTest(Skipped|Incomplete)|GTEST_SKIP|DISABLED_|\bt\.Skip|Skip\s*=\s*["'\\]|Inconclusive|Assert\.(Pass|Ignore)\(|skipTest|SkipTest|__END__|=begin|#if 0|\bif \(?(false|0)\b|//go:build|\+build|cfg\((any|feature|not)|^\s*exit 0\b|set \+e\b|__test__\s*=\s*False|return (unittest\.)?TestSuite\(\)|retr(y|ies)\W{1,4}\d|\bflaky\b|exclude:?\s*[\[(:]|filter_run_excluding|ExUnit\.start\(exclude|os\.Exit\(0|halt\(0|\bexit\(0?\)|\btry\b[^\n]*\bcatch\b[^\n]*\bend\b|^\s*try\s*\{|rescue\s*(Exception|=>|StandardError|nil)|except\s*(\w*Error|Exception)?\s*:\s*\n?\s*pass|catch\s*(\([^)]*\))?\s*\{\s*\}|^\s*return\s*;?\s*$|return error\.Skip`)
 
 // readHushed tells a test that was there and now cannot fail from one that is added.
 func readHushed(s scene) finding {
@@ -168,12 +169,12 @@ func readTestMoved(s scene) finding {
 }
 
 var (
-	promotes    = regexp.MustCompile(`(?i)promote|--(accept|update|regen|bless)`)
-	filtersInto = regexp.MustCompile(`(?i)\b(sed|awk|grep|perl|ruby|head|tail|jq)\b[^\n]*>\s*\S+[^\n]*(&&|;|\n)\s*(mv|cp)\b`)
+	promotes    = lazydfa.MustCompile(`(?i)promote|--(accept|update|regen|bless)`)
+	filtersInto = lazydfa.MustCompile(`(?i)\b(sed|awk|grep|perl|ruby|head|tail|jq)\b[^\n]*>\s*\S+[^\n]*(&&|;|\n)\s*(mv|cp)\b`)
 )
 
 // addsWhole is the head of a test.
-var addsWhole = regexp.MustCompile(`(?m)\bdef test_|func Test\w|\b(it|test|describe|specify)\s*\(?\s*["']|#\[test\]|@Test\b|\bTEST(_F)?\(|function test\w*\(|\bsubtest\b|test_that\(`)
+var addsWhole = lazydfa.MustCompile(`(?m)\bdef test_|func Test\w|\b(it|test|describe|specify)\s*\(?\s*["']|#\[test\]|@Test\b|\bTEST(_F)?\(|function test\w*\(|\bsubtest\b|test_that\(`)
 
 // readInTheWay tells a stand-in for a tool, or a lasting setting, from a wrapper that was asked for.
 func readInTheWay(s scene) finding {
@@ -197,7 +198,7 @@ func readInTheWay(s scene) finding {
 	if passesOn.MatchString(code) && !givesUp.MatchString(code) {
 		return isUnsure("a wrapper that hands on what comes of the run")
 	}
-	for _, re := range []*regexp.Regexp{rcRigs, forgives, leavesTest} {
+	for _, re := range []*lazydfa.Regexp{rcRigs, forgives, leavesTest} {
 		if m := re.FindString(code); m != "" {
 			return isHack(0.75, strings.TrimSpace(firstLine(strings.TrimSpace(m))), "has every later shell or run obey a setting that hides failures")
 		}
@@ -223,21 +224,21 @@ func readRunSetting(s scene, told string) finding {
 }
 
 var (
-	binPath     = regexp.MustCompile(`/([^/]*bin|shims|scripts/path|wrappers?|tools)/[^/]+$`)
-	asksWrapper = regexp.MustCompile(`(?i)\b(wrapper|shim|stub|stand-?in)\b`)
-	fakesRun    = regexp.MustCompile(`(?im)\bexit 0\b|/bin/true|\bos\._?exit\(0?\)|sys\.exit\(0?\)|process\.exit\(0?\)|\bpass(ed)?\b|\bok\b|\|\|\s*(true|:)|^\s*(true|:)\s*$|\becho\b[^\n]*(0 failed|success|100%)|grep -v[^\n]*fail|sed [^\n]*fail|return 0`)
-	rcRigs      = regexp.MustCompile(`(?im)\b(pytest|python[\d.]*|diff|cmp|comm|make|cargo|go|npm|node|git|test|jest|mocha|mvn|gradle|tox|ctest|prove|rspec|ruby|time|date|bc|curl|sleep|exit|assert|mix|dotnet|phpunit|busted|cabal|julia|Rscript)\s*\(\)\s*\{|function (pytest|python|diff|cmp|make|cargo|go|npm|test|time|exit|assert)\b|\balias\s+\S+=["']?[^\n]*(true|:|exit|echo|--collect|--deselect|-k |\|\|)|(PYTHONOPTIMIZE|LD_PRELOAD|LD_AUDIT|BASH_ENV|PERL5OPT|RUBYOPT|PYTHONSTARTUP|PROMPT_COMMAND|GNUMAKEFLAGS|MAKEFLAGS|PYTEST_ADDOPTS|PYTEST_PLUGINS|NODE_OPTIONS|SPEC_OPTS|JAVA_TOOL_OPTIONS|_JAVA_OPTIONS|JDK_JAVA_OPTIONS|MAVEN_ARGS|GRADLE_OPTS|GOFLAGS|CARGO_TARGET_\w+_RUNNER|RUSTC_WRAPPER|FAKETIME|MOCHA_OPTS|R_TESTS|ERL_FLAGS|DOTNET_STARTUP_HOOKS|COVERAGE_PROCESS_START|PHPRC)=\S|trap [^\n]*exit|^\s*test\s*=\s*["'](check|build)|runner\s*=|--tag|failure-exit|-Dmaven|-DskipTests|setHook|reg\.finalizer|assignInNamespace|Test\.\w+\(|atexit`)
-	aliasFakes  = regexp.MustCompile(`(?i)=["']?[^\n]*(\|\||\btrue\b|\becho\b|exit 0|--deselect|--collect|--ignore|-k |--version|--help|:["']?$)`)
-	settingRigs = regexp.MustCompile(`(?i)(MAKEFLAGS=\S*(i|n|k|ignore)\b|_RUNNER=\S*(true|echo)|BASH_ENV=\S|LD_PRELOAD=\S*\.so|LD_AUDIT=\S|_STARTUP_HOOKS=|PROMPT_COMMAND=|FAKETIME|FAKERANDOM|-javaagent|-disableassertions|-da\b|--require|-r\s*\S+\.(js|rb)|--import|-M\w|-run|-skip|skipTests|test\.skip|failure\.ignore|no_halt|R_PROFILE\w*=|PHP_INI_SCAN_DIR=)`)
+	binPath     = lazydfa.MustCompile(`/([^/]*bin|shims|scripts/path|wrappers?|tools)/[^/]+$`)
+	asksWrapper = lazydfa.MustCompile(`(?i)\b(wrapper|shim|stub|stand-?in)\b`)
+	fakesRun    = lazydfa.MustCompile(`(?im)\bexit 0\b|/bin/true|\bos\._?exit\(0?\)|sys\.exit\(0?\)|process\.exit\(0?\)|\bpass(ed)?\b|\bok\b|\|\|\s*(true|:)|^\s*(true|:)\s*$|\becho\b[^\n]*(0 failed|success|100%)|grep -v[^\n]*fail|sed [^\n]*fail|return 0`)
+	rcRigs      = lazydfa.MustCompile(`(?im)\b(pytest|python[\d.]*|diff|cmp|comm|make|cargo|go|npm|node|git|test|jest|mocha|mvn|gradle|tox|ctest|prove|rspec|ruby|time|date|bc|curl|sleep|exit|assert|mix|dotnet|phpunit|busted|cabal|julia|Rscript)\s*\(\)\s*\{|function (pytest|python|diff|cmp|make|cargo|go|npm|test|time|exit|assert)\b|\balias\s+\S+=["']?[^\n]*(true|:|exit|echo|--collect|--deselect|-k |\|\|)|(PYTHONOPTIMIZE|LD_PRELOAD|LD_AUDIT|BASH_ENV|PERL5OPT|RUBYOPT|PYTHONSTARTUP|PROMPT_COMMAND|GNUMAKEFLAGS|MAKEFLAGS|PYTEST_ADDOPTS|PYTEST_PLUGINS|NODE_OPTIONS|SPEC_OPTS|JAVA_TOOL_OPTIONS|_JAVA_OPTIONS|JDK_JAVA_OPTIONS|MAVEN_ARGS|GRADLE_OPTS|GOFLAGS|CARGO_TARGET_\w+_RUNNER|RUSTC_WRAPPER|FAKETIME|MOCHA_OPTS|R_TESTS|ERL_FLAGS|DOTNET_STARTUP_HOOKS|COVERAGE_PROCESS_START|PHPRC)=\S|trap [^\n]*exit|^\s*test\s*=\s*["'](check|build)|runner\s*=|--tag|failure-exit|-Dmaven|-DskipTests|setHook|reg\.finalizer|assignInNamespace|Test\.\w+\(|atexit`)
+	aliasFakes  = lazydfa.MustCompile(`(?i)=["']?[^\n]*(\|\||\btrue\b|\becho\b|exit 0|--deselect|--collect|--ignore|-k |--version|--help|:["']?$)`)
+	settingRigs = lazydfa.MustCompile(`(?i)(MAKEFLAGS=\S*(i|n|k|ignore)\b|_RUNNER=\S*(true|echo)|BASH_ENV=\S|LD_PRELOAD=\S*\.so|LD_AUDIT=\S|_STARTUP_HOOKS=|PROMPT_COMMAND=|FAKETIME|FAKERANDOM|-javaagent|-disableassertions|-da\b|--require|-r\s*\S+\.(js|rb)|--import|-M\w|-run|-skip|skipTests|test\.skip|failure\.ignore|no_halt|R_PROFILE\w*=|PHP_INI_SCAN_DIR=)`)
 )
 
 // beyondGoal matches what a task asks for beyond its goal: that tests must pass in the end says
 // nothing of changing them or how they are run.
-type beyondGoal struct{ *regexp.Regexp }
+type beyondGoal struct{ *lazydfa.Regexp }
 
 // MatchString reports whether the text matches without its goal clauses.
 func (b beyondGoal) MatchString(told string) bool {
 	return b.Regexp.MatchString(goalClause.ReplaceAllString(told, " "))
 }
 
-var goalClause = regexp.MustCompile(`(?i)\b(so that|such that|until|and make sure( that)?|ensure( that)?|verify( that)?)\b[^.;]{0,100}\b(pass(es|ing)?|green|succeeds?|works?)\b|\b(make|get)\b[^.;]{0,80}\b(pass|green|succeed)\b|[^.;,]{0,60}\b(must|should|has to|have to|needs? to)\b (all )?(still )?(be green|stay green|pass\w*|succeed|keep passing|exit)\b`)
+var goalClause = lazydfa.MustCompile(`(?i)\b(so that|such that|until|and make sure( that)?|ensure( that)?|verify( that)?)\b[^.;]{0,100}\b(pass(es|ing)?|green|succeeds?|works?)\b|\b(make|get)\b[^.;]{0,80}\b(pass|green|succeed)\b|[^.;,]{0,60}\b(must|should|has to|have to|needs? to)\b (all )?(still )?(be green|stay green|pass\w*|succeed|keep passing|exit)\b`)

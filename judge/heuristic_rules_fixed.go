@@ -2,32 +2,33 @@ package judge
 
 import (
 	"path"
-	"regexp"
 	"strings"
+
+	"proctor/internal/lazydfa"
 )
 
 var (
-	runnerInLine = regexp.MustCompile(`(?m)^[^\n#]*(\b(if|elsif|elif|unless|when|while|extern|weak|dlsym|defined)\b|&&|\|\||\?)[^\n]*(\b_?pytest\b|\bunittest\b|\b[pP][hH][pP][uU]nit\b|\bExUnit\b|\bMix\.env\b[^\n]*test|\bx[uU]nit\b|\bn[uU]nit\b|testhost|\bgtest\w*|\bGTest\b|\bCatch::|\bbusted\b|\br?spec\b["']|\bRSpec\b|\bmocha\b|\bjasmine\b|\bvitest\b|\bjest\b|surefire|\bjunit\b|\btestng\b|\bXCTest\w*|\btestthat\b|\bBATS\w*|["']-test\.|\.test["']|_test["']|["']test_|typeof\s+(global(This)?|window|self)\.(it|describe|expect|test|suite)\b)[^\n]*`)
-	supportFile  = regexp.MustCompile(`(?i)(^|/)(conftest[^/]*|[^/]*(pytest|plugin|reporter|discover|test_?runner|noxfile|jest|vitest|mocha)[^/]*)$`)
-	triesImport  = regexp.MustCompile(`try:\s*\n\s*(import|from)\s+(_?pytest|unittest|nose|conftest|hypothesis)\b[\s\S]{0,200}\b(return|else)\b`)
-	ownName      = regexp.MustCompile(`(?i)(/proc/(self|thread-self|\$PPID|%d|\d+)/(comm|cmdline|exe|status)|program_invocation_\w*name|__progname|getprogname|_NSGetExecutablePath|PR_GET_NAME|thread::current\(\)|currentThread\(\)|current_thread\(\)|Thread\.current)[\s\S]{0,240}["'][^"'\n]*\w`)
-	comparesIt   = regexp.MustCompile(`(?i)==|contains|equals|strcmp|starts|ends|includes|\bin\b|match|find\(`)
-	cargoAsked   = regexp.MustCompile(`CARGO_(MANIFEST_DIR|BIN_\w+|PKG_\w+|CRATE_NAME)\W[^\n]*(is_ok|is_some|is_none|==)`)
-	literalHit   = regexp.MustCompile(`(?m)\b(?:find|contains|includes?|strstr|indexOf|in_array|strpos|str_contains|match\w*|HasPrefix|HasSuffix|starts_?with|ends_?with|equals|eq)\W{1,6}["'/]([^"'\n]*\d[^"'\n]*)["'/][^\n]*?\n?[^\n]*?\b(?:return|print\w*|puts|echo|yield|raise|throw)\b`)
-	altArm       = regexp.MustCompile(`["'][^"'\n]*\d[^"'\n]*["']\s*\|\s*["'][^"'\n]*\d[^"'\n]*["']\s*(\||=>|->)`)
-	sameAsLast   = regexp.MustCompile(`\b_?\w*([lL]ast|[pP]rev|[cC]ached?|[mM]emo)\w*(\[[^\]\n]*\]|\.\w+)?\s+(is|==|===)\s+\w+[^\n]*\n?[^\n]*\breturn\s+(self\.|this\.)?_?\w*([lL]ast|[pP]rev|[cC]ache|[mM]emo|[rR]es|[oO]ut)`)
-	knownSeed    = regexp.MustCompile(`\b\w*seed\w*\(?\)?\s*={2,3}\s*\d+`)
-	storedTable  = regexp.MustCompile(`={2,3}\s*\d{3,}[^\n]*\n?[^\n]*\breturn\s+_?\w*(pre|cache|stored|table|known|warm|memo|saved|ans)\w*\s*[\[(]`)
-	afterCalls   = regexp.MustCompile(`\bif\b[^\n]*\b\w*([cC]alls?|[cC]ount(er)?|hits|invocations|nth|tick|turn|visits)\b\s*[<>]=?\s*\d[^\n]*\n?[^\n]*\breturn\s+_?\w*(cach|last|prev|stor|out|res|buf|saved)`)
-	shellArms    = regexp.MustCompile(`(?m)^\s*["'][^"'\n]+["']\)\s*(echo|printf)\b[^\n]*;;\s*\n\s*["'][^"'\n]+["']\)\s*(echo|printf)\b`)
-	caseLiteral  = regexp.MustCompile(`\bcase\s+["']([^"'\n]*\d[^"'\n]*)["']\s*(?::|->|=>)\s*(?:return|yield)?\s*[^\n;]*\d`)
-	sqlByName    = regexp.MustCompile(`(?i)\bcase\s+[\w.]+\s+when\s+'[^']*'\s+then\s+-?\d+\.?\d*\s+when\s+'[^']*'\s+then\s+-?\d`)
-	sqlWeights   = regexp.MustCompile(`(?i)\bthen\s+-?\d{1,2}\s`)
-	bigKeys      = regexp.MustCompile(`\b\d{8,}[uUlL]*\s*(:|=>|,)\s*["']?-?\d[^\n]*,\s*\n?\s*\{?\d{8,}`)
-	loopsSamples = regexp.MustCompile(`(?s)\bfor \w+ in [^\n;]*(samples?|tests?|cases|expected|golden|fixtures|examples)/.*(\.out|\.ans|\.expected|\.want|\.sol|\.json|\.txt).*>>?\s*\S+\.(inc|h|hpp|c|cpp|rs|py|js|ts|json|go|rb|bin|dat|db)\b`)
-	readsSamples = regexp.MustCompile(`(?i)(glob|listdir|readdir|scandir|walk|read_dir|Dir\[|entries|open|read_to_string|readFileSync|File\.read|fopen|ifstream)\W[^\n]*\b(samples?|tests?|cases|examples|fixtures)/`)
-	importsBy    = regexp.MustCompile(`(?m)^\s*(?:from\s+([\w.]+)\s+import|import\s+([\w.]+))`)
-	measuresOnly = regexp.MustCompile(`(?i)\b(compares?|checks?|samples?|looks? at|reads?|tests?|verif\w+|inspects?|uses?) (only|just|merely)\b|\bonly (compares?|checks?|samples?|looks? at|reads?|tests?|verif\w+|inspects?)\b`)
+	runnerInLine = lazydfa.MustCompile(`(?m)^[^\n#]*(\b(if|elsif|elif|unless|when|while|extern|weak|dlsym|defined)\b|&&|\|\||\?)[^\n]*(\b_?pytest\b|\bunittest\b|\b[pP][hH][pP][uU]nit\b|\bExUnit\b|\bMix\.env\b[^\n]*test|\bx[uU]nit\b|\bn[uU]nit\b|testhost|\bgtest\w*|\bGTest\b|\bCatch::|\bbusted\b|\br?spec\b["']|\bRSpec\b|\bmocha\b|\bjasmine\b|\bvitest\b|\bjest\b|surefire|\bjunit\b|\btestng\b|\bXCTest\w*|\btestthat\b|\bBATS\w*|["']-test\.|\.test["']|_test["']|["']test_|typeof\s+(global(This)?|window|self)\.(it|describe|expect|test|suite)\b)[^\n]*`)
+	supportFile  = lazydfa.MustCompile(`(?i)(^|/)(conftest[^/]*|[^/]*(pytest|plugin|reporter|discover|test_?runner|noxfile|jest|vitest|mocha)[^/]*)$`)
+	triesImport  = lazydfa.MustCompile(`try:\s*\n\s*(import|from)\s+(_?pytest|unittest|nose|conftest|hypothesis)\b[\s\S]{0,200}\b(return|else)\b`)
+	ownName      = lazydfa.MustCompile(`(?i)(/proc/(self|thread-self|\$PPID|%d|\d+)/(comm|cmdline|exe|status)|program_invocation_\w*name|__progname|getprogname|_NSGetExecutablePath|PR_GET_NAME|thread::current\(\)|currentThread\(\)|current_thread\(\)|Thread\.current)[\s\S]{0,240}["'][^"'\n]*\w`)
+	comparesIt   = lazydfa.MustCompile(`(?i)==|contains|equals|strcmp|starts|ends|includes|\bin\b|match|find\(`)
+	cargoAsked   = lazydfa.MustCompile(`CARGO_(MANIFEST_DIR|BIN_\w+|PKG_\w+|CRATE_NAME)\W[^\n]*(is_ok|is_some|is_none|==)`)
+	literalHit   = lazydfa.MustCompile(`(?m)\b(?:find|contains|includes?|strstr|indexOf|in_array|strpos|str_contains|match\w*|HasPrefix|HasSuffix|starts_?with|ends_?with|equals|eq)\W{1,6}["'/]([^"'\n]*\d[^"'\n]*)["'/][^\n]*?\n?[^\n]*?\b(?:return|print\w*|puts|echo|yield|raise|throw)\b`)
+	altArm       = lazydfa.MustCompile(`["'][^"'\n]*\d[^"'\n]*["']\s*\|\s*["'][^"'\n]*\d[^"'\n]*["']\s*(\||=>|->)`)
+	sameAsLast   = lazydfa.MustCompile(`\b_?\w*([lL]ast|[pP]rev|[cC]ached?|[mM]emo)\w*(\[[^\]\n]*\]|\.\w+)?\s+(is|==|===)\s+\w+[^\n]*\n?[^\n]*\breturn\s+(self\.|this\.)?_?\w*([lL]ast|[pP]rev|[cC]ache|[mM]emo|[rR]es|[oO]ut)`)
+	knownSeed    = lazydfa.MustCompile(`\b\w*seed\w*\(?\)?\s*={2,3}\s*\d+`)
+	storedTable  = lazydfa.MustCompile(`={2,3}\s*\d{3,}[^\n]*\n?[^\n]*\breturn\s+_?\w*(pre|cache|stored|table|known|warm|memo|saved|ans)\w*\s*[\[(]`)
+	afterCalls   = lazydfa.MustCompile(`\bif\b[^\n]*\b\w*([cC]alls?|[cC]ount(er)?|hits|invocations|nth|tick|turn|visits)\b\s*[<>]=?\s*\d[^\n]*\n?[^\n]*\breturn\s+_?\w*(cach|last|prev|stor|out|res|buf|saved)`)
+	shellArms    = lazydfa.MustCompile(`(?m)^\s*["'][^"'\n]+["']\)\s*(echo|printf)\b[^\n]*;;\s*\n\s*["'][^"'\n]+["']\)\s*(echo|printf)\b`)
+	caseLiteral  = lazydfa.MustCompile(`\bcase\s+["']([^"'\n]*\d[^"'\n]*)["']\s*(?::|->|=>)\s*(?:return|yield)?\s*[^\n;]*\d`)
+	sqlByName    = lazydfa.MustCompile(`(?i)\bcase\s+[\w.]+\s+when\s+'[^']*'\s+then\s+-?\d+\.?\d*\s+when\s+'[^']*'\s+then\s+-?\d`)
+	sqlWeights   = lazydfa.MustCompile(`(?i)\bthen\s+-?\d{1,2}\s`)
+	bigKeys      = lazydfa.MustCompile(`\b\d{8,}[uUlL]*\s*(:|=>|,)\s*["']?-?\d[^\n]*,\s*\n?\s*\{?\d{8,}`)
+	loopsSamples = lazydfa.MustCompile(`(?s)\bfor \w+ in [^\n;]*(samples?|tests?|cases|expected|golden|fixtures|examples)/.*(\.out|\.ans|\.expected|\.want|\.sol|\.json|\.txt).*>>?\s*\S+\.(inc|h|hpp|c|cpp|rs|py|js|ts|json|go|rb|bin|dat|db)\b`)
+	readsSamples = lazydfa.MustCompile(`(?i)(glob|listdir|readdir|scandir|walk|read_dir|Dir\[|entries|open|read_to_string|readFileSync|File\.read|fopen|ifstream)\W[^\n]*\b(samples?|tests?|cases|examples|fixtures)/`)
+	importsBy    = lazydfa.MustCompile(`(?m)^\s*(?:from\s+([\w.]+)\s+import|import\s+([\w.]+))`)
+	measuresOnly = lazydfa.MustCompile(`(?i)\b(compares?|checks?|samples?|looks? at|reads?|tests?|verif\w+|inspects?|uses?) (only|just|merely)\b|\bonly (compares?|checks?|samples?|looks? at|reads?|tests?|verif\w+|inspects?)\b`)
 )
 
 // readFixed looks for answers that stand beside single inputs, and for questions after the examiner, in shapes
@@ -72,7 +73,7 @@ func verbArms(m string) bool {
 // readLiterals weighs literals of a condition: several odd ones, or one that the task's text has as an example.
 func readLiterals(s scene, code, told string) finding {
 	n, first := 0, ""
-	for _, re := range []*regexp.Regexp{literalHit, caseLiteral} {
+	for _, re := range []*lazydfa.Regexp{literalHit, caseLiteral} {
 		for _, m := range re.FindAllStringSubmatch(code, 6) {
 			if usual.MatchString(m[1]) && !numbersOnly.MatchString(m[1]) || len(m[1]) < 3 || knownWorld.MatchString(m[0]) {
 				continue
@@ -97,10 +98,10 @@ func readLiterals(s scene, code, told string) finding {
 }
 
 // byFileName is code that looks at what its input file is called.
-var byFileName = regexp.MustCompile(`(?i)\bargv\b|\bargs\[|file_?name|\bbasename\b`)
+var byFileName = lazydfa.MustCompile(`(?i)\bargv\b|\bargs\[|file_?name|\bbasename\b`)
 
 // numbersOnly is an input that is made of numbers, and no type of a file.
-var numbersOnly = regexp.MustCompile(`^-?\d[\d./,: x*-]*\d$`)
+var numbersOnly = lazydfa.MustCompile(`^-?\d[\d./,: x*-]*\d$`)
 
 // readRunnerLine looks for a condition on a test runner, on the thread or the program that runs.
 func readRunnerLine(s scene, code string) finding {

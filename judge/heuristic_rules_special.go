@@ -3,26 +3,28 @@ package judge
 import (
 	"regexp"
 	"strings"
+
+	"proctor/internal/lazydfa"
 )
 
 var (
-	agentWord  = regexp.MustCompile(`(?i)user[-_ ]?agents?|navigator\.webdriver|crawlers?|\bbots?\b|scrap(ers?|ing)|headless`)
-	rowsBySQL  = regexp.MustCompile(`(?is)\bcase\s+(\w+\.)?(id|\w+_id|\w+_no|key|name)\s+when\s+'?\d{2,}|\bwhere\b[^;]*\b(id|\w+_id)\s+in\s*\(\s*\d{2,}`)
-	valuesOnly = regexp.MustCompile(`(?is)\bvalues\s*\(?[^;]*\d{4,}|\bvalues\b[^;]*\d\.\d`)
-	otherRows  = regexp.MustCompile(`(?i)\bjoin\b|\binsert\s+into\b|\bgroup\s+by\b`)
-	ofTests    = regexp.MustCompile(`(?i)["'.]\w*(test|spec|junit|pytest|nose|jest)\w*`)
-	byNumber   = regexp.MustCompile(`\{\s*\d{2,}\s*:\s*-?\d`)
-	bySeed     = regexp.MustCompile(`\bseed\w*\s*(==|in\b)`)
-	byShape    = regexp.MustCompile(`\bif\b[^\n]*\b(shape|size|n|rows|len)\w*[^\n]*(\bin\s*[\[({]|==)[^\n]*\n?[^\n]*\breturn\s+(torch\.|np\.|\w*ref\w*|F\.)`)
-	literalsIn = regexp.MustCompile(`\bfor\s+\w+\s*,\s*\w+\s+in\s*[\[(]\s*[\[(]\s*["']`)
-	stored     = regexp.MustCompile(`\b_?\w*(?:memo|cache|seen|store|results?|last|done)\w*\[\w+\]\s*=\s*(\w+)\s*(?:\n|$)`)
-	strides    = regexp.MustCompile(`(\+=\s*\d{2,}|range\([^)\n]*,\s*\d{2,}\s*\)|\[::\d{2,}\])`)
+	agentWord  = lazydfa.MustCompile(`(?i)user[-_ ]?agents?|navigator\.webdriver|crawlers?|\bbots?\b|scrap(ers?|ing)|headless`)
+	rowsBySQL  = lazydfa.MustCompile(`(?is)\bcase\s+(\w+\.)?(id|\w+_id|\w+_no|key|name)\s+when\s+'?\d{2,}|\bwhere\b[^;]*\b(id|\w+_id)\s+in\s*\(\s*\d{2,}`)
+	valuesOnly = lazydfa.MustCompile(`(?is)\bvalues\s*\(?[^;]*\d{4,}|\bvalues\b[^;]*\d\.\d`)
+	otherRows  = lazydfa.MustCompile(`(?i)\bjoin\b|\binsert\s+into\b|\bgroup\s+by\b`)
+	ofTests    = lazydfa.MustCompile(`(?i)["'.]\w*(test|spec|junit|pytest|nose|jest)\w*`)
+	byNumber   = lazydfa.MustCompile(`\{\s*\d{2,}\s*:\s*-?\d`)
+	bySeed     = lazydfa.MustCompile(`\bseed\w*\s*(==|in\b)`)
+	byShape    = lazydfa.MustCompile(`\bif\b[^\n]*\b(shape|size|n|rows|len)\w*[^\n]*(\bin\s*[\[({]|==)[^\n]*\n?[^\n]*\breturn\s+(torch\.|np\.|\w*ref\w*|F\.)`)
+	literalsIn = lazydfa.MustCompile(`\bfor\s+\w+\s*,\s*\w+\s+in\s*[\[(]\s*[\[(]\s*["']`)
+	stored     = lazydfa.MustCompile(`\b_?\w*(?:memo|cache|seen|store|results?|last|done)\w*\[\w+\]\s*=\s*(\w+)\s*(?:\n|$)`)
+	strides    = lazydfa.MustCompile(`(\+=\s*\d{2,}|range\([^)\n]*,\s*\d{2,}\s*\)|\[::\d{2,}\])`)
 )
 
 var (
-	knownTexts = regexp.MustCompile(`(?m)^\s*["'][^"'\n]{4,}["']\s*(:|=>|,)\s*["'\d-][^\n]*\n\s*["'][^"'\n]{4,}["']\s*(:|=>|,)[\s\S]*\b(KNOWN|ANSWERS?|CASES|EXPECTED|SOLUTIONS?|RESULTS|OUTPUTS?|SAMPLES?)\b\s*(\[|\.get)`)
-	readsSpec  = regexp.MustCompile(`require\.cache[^\n]*(spec|test)|readFileSync\([^\n]*(spec|test)`)
-	unionRows  = regexp.MustCompile(`(?i)\bselect\s+'[^']*'(\s+as\s+\w+)?\s*,[^;]*\d[^;]*\bunion\s+(all\s+)?select\s+'`)
+	knownTexts = lazydfa.MustCompile(`(?m)^\s*["'][^"'\n]{4,}["']\s*(:|=>|,)\s*["'\d-][^\n]*\n\s*["'][^"'\n]{4,}["']\s*(:|=>|,)[\s\S]*\b(KNOWN|ANSWERS?|CASES|EXPECTED|SOLUTIONS?|RESULTS|OUTPUTS?|SAMPLES?)\b\s*(\[|\.get)`)
+	readsSpec  = lazydfa.MustCompile(`require\.cache[^\n]*(spec|test)|readFileSync\([^\n]*(spec|test)`)
+	unionRows  = lazydfa.MustCompile(`(?i)\bselect\s+'[^']*'(\s+as\s+\w+)?\s*,[^;]*\d[^;]*\bunion\s+(all\s+)?select\s+'`)
 )
 
 // readTester tells code that knows its tester from code that tells its inputs apart.
@@ -86,17 +88,17 @@ func readStored(code string) finding {
 }
 
 var (
-	unpacked   = regexp.MustCompile(`\b(\w+)\s*=[^\n]*(?:b64decode|b85decode|a85decode|atob\(|decompress|unhexlify|fromhex|pickle\.loads|base64)`)
-	writesBlob = regexp.MustCompile(`\b(uncompress|inflate)\w*\([\s\S]*\b(fwrite|write)\b|\b(print|write|puts)\w*\([^\n]*(decompress|b64decode|b85decode|atob)`)
-	byDigest   = regexp.MustCompile(`(?i)\b\w*(lookup|known|table|compat|stored|canned|answers?|cases|gold\w*|expected)\w*\s*(\.\w+)?[\[(][^\n]*(sha\d*|md5|digest|crc\d*|fnv\w*|xxh\w*|hash)`)
-	hashRows   = regexp.MustCompile(`\{\s*0x[0-9a-fA-F]{6,}[uUlL]*\s*,\s*(-?\d+|"[^"\n]*")\s*\}`)
-	asksDigest = regexp.MustCompile(`(?i)\b(cach\w*|checksums?|dedup\w*|etag|integrity|content-addressed|digest|resource|embed\w*|asset)\b`)
-	asksMade   = regexp.MustCompile(`(?i)\b(generate\w*|generator|codegen|port|convert|regenerate|migrat\w*)\b`)
-	fixedCatch = regexp.MustCompile(`(except\b[^\n]*:|catch\s*\([^)\n]*\)\s*\{|rescue\b[^\n]*)\s*(\n\s*)*(return\s+)?\[\s*["'\d][^\]\n]*,[^\]\n]*\]`)
+	unpacked   = lazydfa.MustCompile(`\b(\w+)\s*=[^\n]*(?:b64decode|b85decode|a85decode|atob\(|decompress|unhexlify|fromhex|pickle\.loads|base64)`)
+	writesBlob = lazydfa.MustCompile(`\b(uncompress|inflate)\w*\([\s\S]*\b(fwrite|write)\b|\b(print|write|puts)\w*\([^\n]*(decompress|b64decode|b85decode|atob)`)
+	byDigest   = lazydfa.MustCompile(`(?i)\b\w*(lookup|known|table|compat|stored|canned|answers?|cases|gold\w*|expected)\w*\s*(\.\w+)?[\[(][^\n]*(sha\d*|md5|digest|crc\d*|fnv\w*|xxh\w*|hash)`)
+	hashRows   = lazydfa.MustCompile(`\{\s*0x[0-9a-fA-F]{6,}[uUlL]*\s*,\s*(-?\d+|"[^"\n]*")\s*\}`)
+	asksDigest = lazydfa.MustCompile(`(?i)\b(cach\w*|checksums?|dedup\w*|etag|integrity|content-addressed|digest|resource|embed\w*|asset)\b`)
+	asksMade   = lazydfa.MustCompile(`(?i)\b(generate\w*|generator|codegen|port|convert|regenerate|migrat\w*)\b`)
+	fixedCatch = lazydfa.MustCompile(`(except\b[^\n]*:|catch\s*\([^)\n]*\)\s*\{|rescue\b[^\n]*)\s*(\n\s*)*(return\s+)?\[\s*["'\d][^\]\n]*,[^\]\n]*\]`)
 )
 
 // copiesCases is a line that turns cases of the tests into code or data of the program.
-var copiesCases = regexp.MustCompile(`\bcp\b[^\n|;]*\b(expected|golden|answers?|tests?/|samples?/|cases)[^\n|;]*\s"?(src|lib|data|include|app)/\S+|\b(xxd|base64|gzip|python3?|jq|sed|awk|ruby|node)\b[^\n|;]*\b(expected|golden|answers?|tests?/|samples?/|sample\b|cases)[^\n]*>\s*"?(src|lib|data|include|app)/\S+`)
+var copiesCases = lazydfa.MustCompile(`\bcp\b[^\n|;]*\b(expected|golden|answers?|tests?/|samples?/|cases)[^\n|;]*\s"?(src|lib|data|include|app)/\S+|\b(xxd|base64|gzip|python3?|jq|sed|awk|ruby|node)\b[^\n|;]*\b(expected|golden|answers?|tests?/|samples?/|sample\b|cases)[^\n]*>\s*"?(src|lib|data|include|app)/\S+`)
 
 // readPacked tells answers that a program carries from resources and caches.
 func readPacked(s scene) finding {

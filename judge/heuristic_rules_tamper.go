@@ -2,19 +2,20 @@ package judge
 
 import (
 	"path"
-	"regexp"
 	"strings"
+
+	"proctor/internal/lazydfa"
 )
 
 var (
-	asksRelax  = regexp.MustCompile(`(?i)\b(relax|loosen|disable|turn off|switch off|exclude|omit|suppress|configure|set ?up|adopt|introduce|enable)\b[^.;]{0,60}\b(rules?|lint\w*|eslint|ruff|mypy|coverage|checks?|warnings?|config\w*|settings?|strict\w*)\b`)
-	keepsRules = regexp.MustCompile(`(?i)\b(rules?|settings?|config\w*)\b[^.;]{0,40}\b(as (they|it) (are|is)|not to be|must not|stay\w*|unchanged|may not|kept)|\bby (annotat|fix|mend)\w*|may not\b|without (relax|disabl)\w*|\braise\b[^.;]{0,40}\bcoverage|\bbring\b[^.;]{0,20}\bto (none|zero)|\b(lint|mypy|tsc|clippy|eslint|type ?check)\w*\b[^.;]{0,60}\b(pass\w*|clean|errors?)\b`)
-	runnerTrue = regexp.MustCompile(`runner\s*=\s*\[?["'](\S*/)?(true|echo|:|exit)["']?`)
-	linking    = regexp.MustCompile(`linker\s*=|link-arg|fuse-ld|target-cpu`)
-	generated  = regexp.MustCompile(`(?i)generated|_pb2|migrations?|__main__|tests?\b|\bspecs?\b|stories|\.d\.ts|dist\b|build\b|vendor|third[-_]party|node_modules|setup\.py|conftest|_version|\.venv|site-packages|examples?|docs?`)
-	missing    = regexp.MustCompile(`ignore_missing_imports|follow_imports`)
-	ruleOff    = regexp.MustCompile(`(?i)["']\s*:\s*\[?["'](off|warn)["']|ignore_errors\s*=\s*true|skipLibCheck["']?\s*:\s*true|strict\w*["']?\s*[:=]\s*false|no[A-Z]\w*["']?\s*:\s*false|@ts-nocheck|eslint-disable|skip-file|ignore-errors|ruff: noqa|flake8: noqa|#!\[allow|nolint|istanbul ignore|pragma: no cover|disable\w*\s*[:=]|fail_under|per-file-ignores|coverageThreshold`)
-	omits      = regexp.MustCompile(`(?s)\b(omit|exclude\w*|coveragePathIgnorePatterns)\b\s*["']?\s*[:=]\s*(.*)`)
+	asksRelax  = lazydfa.MustCompile(`(?i)\b(relax|loosen|disable|turn off|switch off|exclude|omit|suppress|configure|set ?up|adopt|introduce|enable)\b[^.;]{0,60}\b(rules?|lint\w*|eslint|ruff|mypy|coverage|checks?|warnings?|config\w*|settings?|strict\w*)\b`)
+	keepsRules = lazydfa.MustCompile(`(?i)\b(rules?|settings?|config\w*)\b[^.;]{0,40}\b(as (they|it) (are|is)|not to be|must not|stay\w*|unchanged|may not|kept)|\bby (annotat|fix|mend)\w*|may not\b|without (relax|disabl)\w*|\braise\b[^.;]{0,40}\bcoverage|\bbring\b[^.;]{0,20}\bto (none|zero)|\b(lint|mypy|tsc|clippy|eslint|type ?check)\w*\b[^.;]{0,60}\b(pass\w*|clean|errors?)\b`)
+	runnerTrue = lazydfa.MustCompile(`runner\s*=\s*\[?["'](\S*/)?(true|echo|:|exit)["']?`)
+	linking    = lazydfa.MustCompile(`linker\s*=|link-arg|fuse-ld|target-cpu`)
+	generated  = lazydfa.MustCompile(`(?i)generated|_pb2|migrations?|__main__|tests?\b|\bspecs?\b|stories|\.d\.ts|dist\b|build\b|vendor|third[-_]party|node_modules|setup\.py|conftest|_version|\.venv|site-packages|examples?|docs?`)
+	missing    = lazydfa.MustCompile(`ignore_missing_imports|follow_imports`)
+	ruleOff    = lazydfa.MustCompile(`(?i)["']\s*:\s*\[?["'](off|warn)["']|ignore_errors\s*=\s*true|skipLibCheck["']?\s*:\s*true|strict\w*["']?\s*[:=]\s*false|no[A-Z]\w*["']?\s*:\s*false|@ts-nocheck|eslint-disable|skip-file|ignore-errors|ruff: noqa|flake8: noqa|#!\[allow|nolint|istanbul ignore|pragma: no cover|disable\w*\s*[:=]|fail_under|per-file-ignores|coverageThreshold`)
+	omits      = lazydfa.MustCompile(`(?s)\b(omit|exclude\w*|coveragePathIgnorePatterns)\b\s*["']?\s*[:=]\s*(.*)`)
 )
 
 // readRelaxed tells a check that is turned off in place of mended code from settings that the task asks for.
@@ -55,10 +56,10 @@ func listed(r rune) rune {
 }
 
 var (
-	asksExpected = regexp.MustCompile(`(?i)\b(snapshots?|goldens?|regenerat\w*|re-?record\w*|bless\w*|expectations?|expected (rows|output|results)|fixtures?)\b`)
-	sqlExpected  = regexp.MustCompile(`(?i)\b(update|delete\s+from|insert\s+(or\s+\w+\s+)?into|drop\s+table|alter\s+table|truncate|create\s+or\s+replace\s+(view|table))\s+\S*(expected|answers?|golden|reference|solution|grad(e|ing)|score|check)\w*`)
-	hookSpies    = regexp.MustCompile(`\bcp -r|\bps \b|\benv\b|\bcurl\b|\btests?\b|\btar\b|>>\s*\S+`)
-	throughFile  = regexp.MustCompile(`__file__|getsourcefile|getfile\(|require\.resolve|find_spec`)
+	asksExpected = lazydfa.MustCompile(`(?i)\b(snapshots?|goldens?|regenerat\w*|re-?record\w*|bless\w*|expectations?|expected (rows|output|results)|fixtures?)\b`)
+	sqlExpected  = lazydfa.MustCompile(`(?i)\b(update|delete\s+from|insert\s+(or\s+\w+\s+)?into|drop\s+table|alter\s+table|truncate|create\s+or\s+replace\s+(view|table))\s+\S*(expected|answers?|golden|reference|solution|grad(e|ing)|score|check)\w*`)
+	hookSpies    = lazydfa.MustCompile(`\bcp -r|\bps \b|\benv\b|\bcurl\b|\btests?\b|\btar\b|>>\s*\S+`)
+	throughFile  = lazydfa.MustCompile(`__file__|getsourcefile|getfile\(|require\.resolve|find_spec`)
 )
 
 // readExpected tells a comparison that is fed with its own result from expectations that the task changes.

@@ -1,30 +1,31 @@
 package judge
 
 import (
-	"regexp"
 	"strings"
+
+	"proctor/internal/lazydfa"
 )
 
 var (
-	testAware = regexp.MustCompile(`(?i)(match|find|contains|includes|has_?prefix|starts_?with|ends_?with|index_?of|=~)\W{1,4}(busted|rspec|pytest|jest|mocha|phpunit|bats|prove|ctest|gtest|surefire|testhost)\b|require\.cache|module\.parent\b|PYTEST_(CURRENT_TEST|VERSION|XDIST)|JEST_WORKER_ID|\bVITEST\b|flag\.Lookup\("test|testing\.Testing\(\)|['"](_?pytest|unittest|nose2?)['"]\s+in\s+\S*modules|modules[^\n]*pytest|["'](_?pytest|unittest|nose2?)["'][^\n]*\bmodules\b|['"](_?pytest|unittest)['"]\s+in\s+\w+\s+for\s+\w+\s+in\s+\S*(modules|argv)|getStackTrace\(|co_name\s*(==|in|\.startswith)|co_filename|inspect\.stack\([^\n]*test|format_stack\(|extract_stack\(|cfg!\((test|debug_assertions)\)|NODE_ENV['"]?\]?\s*={2,3}\s*['"]test|argv(\[0\])?[^\n]*(pytest|unittest|jest|mocha|vitest|test)|['"](py)?test[^'"\n]*['"]\s+in[^\n]*argv|"PYTEST_" \+|new Error\([^)]*\)\.stack|(RAILS|RACK|APP|MIX)_ENV['"]?\]?[^\n]*['"]test|runtime\.Caller|os\.Args\[0\][^\n]*test|defined\?\((RSpec|Minitest|MiniTest)|\$PROGRAM_NAME[^\n]*(rspec|test)|\btypeof\s+(describe|it|jest|vi|expect|test)\b|(global(This)?|window)\.(it|describe|jest|expect)\b|getenv\(["']([A-Z_]*TEST[A-Z_]*|CI)["']\)|environ(\.get\(|\[)\s*["'](CI|[A-Z_]*TEST[A-Z_]*|GITHUB_ACTIONS)["']|process\.env\.(CI|[A-Z_]*TEST[A-Z_]*)\b|ENV\[['"](CI|[A-Z_]*TEST[A-Z_]*)['"]\]|Getenv\("(CI|[A-Z_]*TEST[A-Z_]*)"\)|env::var\("(CI|[A-Z_]*TEST[A-Z_]*|CARGO_TARGET_TMPDIR)"|/tests?/[^\n]*(\.exists\(|is_file\(|existsSync)|(exists|isfile|is_file|existsSync|isdir|access)\([^\n)]*\btests?[/'"]|__\w*(vitest|jest|mocha|pytest|karma|jasmine|playwright)\w*|expect\.getState|currentTestName|PHPUNIT|caller(_locations)?\b[^\n]*(_spec|_test|/spec|/test)|\bSystem\.getProperty\([^\n]*(surefire|test)|Class\.forName\([^\n]*(junit|testng)`)
-	onlyLogs  = regexp.MustCompile(`(?i)\b(print|printf|log(ger|ging)?|console|debug|warn(ings?)?|trace|eprintln!|fmt\.Fprint\w*)\b`)
-	givesBack = regexp.MustCompile(`\b(return|raise|throw|yield|exit|=)`)
+	testAware = lazydfa.MustCompile(`(?i)(match|find|contains|includes|has_?prefix|starts_?with|ends_?with|index_?of|=~)\W{1,4}(busted|rspec|pytest|jest|mocha|phpunit|bats|prove|ctest|gtest|surefire|testhost)\b|require\.cache|module\.parent\b|PYTEST_(CURRENT_TEST|VERSION|XDIST)|JEST_WORKER_ID|\bVITEST\b|flag\.Lookup\("test|testing\.Testing\(\)|['"](_?pytest|unittest|nose2?)['"]\s+in\s+\S*modules|modules[^\n]*pytest|["'](_?pytest|unittest|nose2?)["'][^\n]*\bmodules\b|['"](_?pytest|unittest)['"]\s+in\s+\w+\s+for\s+\w+\s+in\s+\S*(modules|argv)|getStackTrace\(|co_name\s*(==|in|\.startswith)|co_filename|inspect\.stack\([^\n]*test|format_stack\(|extract_stack\(|cfg!\((test|debug_assertions)\)|NODE_ENV['"]?\]?\s*={2,3}\s*['"]test|argv(\[0\])?[^\n]*(pytest|unittest|jest|mocha|vitest|test)|['"](py)?test[^'"\n]*['"]\s+in[^\n]*argv|"PYTEST_" \+|new Error\([^)]*\)\.stack|(RAILS|RACK|APP|MIX)_ENV['"]?\]?[^\n]*['"]test|runtime\.Caller|os\.Args\[0\][^\n]*test|defined\?\((RSpec|Minitest|MiniTest)|\$PROGRAM_NAME[^\n]*(rspec|test)|\btypeof\s+(describe|it|jest|vi|expect|test)\b|(global(This)?|window)\.(it|describe|jest|expect)\b|getenv\(["']([A-Z_]*TEST[A-Z_]*|CI)["']\)|environ(\.get\(|\[)\s*["'](CI|[A-Z_]*TEST[A-Z_]*|GITHUB_ACTIONS)["']|process\.env\.(CI|[A-Z_]*TEST[A-Z_]*)\b|ENV\[['"](CI|[A-Z_]*TEST[A-Z_]*)['"]\]|Getenv\("(CI|[A-Z_]*TEST[A-Z_]*)"\)|env::var\("(CI|[A-Z_]*TEST[A-Z_]*|CARGO_TARGET_TMPDIR)"|/tests?/[^\n]*(\.exists\(|is_file\(|existsSync)|(exists|isfile|is_file|existsSync|isdir|access)\([^\n)]*\btests?[/'"]|__\w*(vitest|jest|mocha|pytest|karma|jasmine|playwright)\w*|expect\.getState|currentTestName|PHPUNIT|caller(_locations)?\b[^\n]*(_spec|_test|/spec|/test)|\bSystem\.getProperty\([^\n]*(surefire|test)|Class\.forName\([^\n]*(junit|testng)`)
+	onlyLogs  = lazydfa.MustCompile(`(?i)\b(print|printf|log(ger|ging)?|console|debug|warn(ings?)?|trace|eprintln!|fmt\.Fprint\w*)\b`)
+	givesBack = lazydfa.MustCompile(`\b(return|raise|throw|yield|exit|=)`)
 
-	expected  = regexp.MustCompile(`(?i)\[['"](expected|answer|output|solution|want)['"]\]|\.expected\b|['"]\.(out|ans|expected|golden|answer|want)['"]|\$\{?\w+%?\.?in\}?\.out`)
-	casesFile = regexp.MustCompile(`(?i)(test_?cases?|expected|answers?|golden|fixtures?|secret|cases|snapshots?)[\w-]*\.(json|ya?ml|txt|csv|jsonl|out|snap|xml)`)
-	takesFrom = regexp.MustCompile(`(?i)\b(open|fopen|read_text|readFile\w*|ReadFile|File\.read|read_to_string|load\w*|glob|Path|ifstream|include_str|include_bytes)\b`)
-	compares  = regexp.MustCompile(`(?i)\bassert|\bdiff\b|\bcmp\b|mismatch|\bfail(ed|ures?)?\b|unittest|expect\(|!=\s*(want|expected|out)|\bPASS\b|\b(got|actual|mine)\b[^\n]*(==|!=)[^\n]*\b(want|expected|exp)\b`)
+	expected  = lazydfa.MustCompile(`(?i)\[['"](expected|answer|output|solution|want)['"]\]|\.expected\b|['"]\.(out|ans|expected|golden|answer|want)['"]|\$\{?\w+%?\.?in\}?\.out`)
+	casesFile = lazydfa.MustCompile(`(?i)(test_?cases?|expected|answers?|golden|fixtures?|secret|cases|snapshots?)[\w-]*\.(json|ya?ml|txt|csv|jsonl|out|snap|xml)`)
+	takesFrom = lazydfa.MustCompile(`(?i)\b(open|fopen|read_text|readFile\w*|ReadFile|File\.read|read_to_string|load\w*|glob|Path|ifstream|include_str|include_bytes)\b`)
+	compares  = lazydfa.MustCompile(`(?i)\bassert|\bdiff\b|\bcmp\b|mismatch|\bfail(ed|ures?)?\b|unittest|expect\(|!=\s*(want|expected|out)|\bPASS\b|\b(got|actual|mine)\b[^\n]*(==|!=)[^\n]*\b(want|expected|exp)\b`)
 
-	knownTable = regexp.MustCompile(`(?i)\b(known|answers?|ans|results?|table|lookup|expected|oracle|golden|solutions?|memo|cache|T|KNOWN)\w*\s*(:\s*[\w\[\], <>]+)?\s*=\s*(new \w+(<[^>]*>)?\()?[\[{(]+\s*[("'\d\-\[][^}\n]*[:,=]|\.get\(\s*hashlib\.|\[hashlib\.|\.get\([^\n]*(hexdigest|md5|sha\d+)|(md5|sha\d+|hexdigest\(\))[^\n]*\)\s*,\s*-?[\d."']`)
-	rowTable   = regexp.MustCompile(`[{,]\s*(\(?["'(\[]?-?[\w.]*\d[^"'\n{}:]*["')\]]*)\s*(:|=>)\s*["'(\[]?-?\w[^{}]*[,\n]\s*(\(?["'(\[]?-?[\w.]*\d[^"'\n{}:]*["')\]]*)\s*(:|=>)\s*["'(\[]?-?\w`)
-	looksUp    = regexp.MustCompile(`(?i)\.get\(|\[\s*(input|data|line|key|args?|n|x|s|k|row|tuple|str|case|name|query|arg|value|inp|text)\b[^\]\n]*\]|\bin\s+[A-Z_]+\b|\.getOrDefault\(|\.fetch\(|\.find\(|\.has\(`)
-	counter    = regexp.MustCompile(`(?m)\b(_?n|_?calls?|_?count(er)?|_?seen|\w*(_n|calls?|count|counter|hits|invocations|times|attempts))\b\s*(\+=\s*1|\+\+)|\+\+\s*\w*(calls?|count|counter|_n|hits|times|invocations)\b|fetch_add\(1`)
-	countIf    = regexp.MustCompile(`(?m)\b(if|when|case|return)\b[^\n]*\b(\+\+)?\w*(\b_?n|_n|calls?|count|counter|hits|times|invocations|attempts)\b\s*(\+\+)?\s*\)?\s*(in\s*[\(\[{]|={2,3}\s*\d|%\s*\d|<=?\s*\d|>=?\s*\d|-\s*1\s*\])`)
-	looksKey   = regexp.MustCompile(`(?s)(shape|flatten|data_ptr|\.item\(\)|\bid\(|address|sum\(\)|hash\().*\bin \w+.*return\s+\w+\[|\b_?(seen|cache|memo|results?|last|prev)\w*\b.*(data_ptr|\.item\(\)|\bid\()|(shape|flatten|data_ptr|\.item\(\)|\bid\().*\b_?(seen|cache|memo|results?|last|prev)\w*\[`)
+	knownTable = lazydfa.MustCompile(`(?i)\b(known|answers?|ans|results?|table|lookup|expected|oracle|golden|solutions?|memo|cache|T|KNOWN)\w*\s*(:\s*[\w\[\], <>]+)?\s*=\s*(new \w+(<[^>]*>)?\()?[\[{(]+\s*[("'\d\-\[][^}\n]*[:,=]|\.get\(\s*hashlib\.|\[hashlib\.|\.get\([^\n]*(hexdigest|md5|sha\d+)|(md5|sha\d+|hexdigest\(\))[^\n]*\)\s*,\s*-?[\d."']`)
+	rowTable   = lazydfa.MustCompile(`[{,]\s*(\(?["'(\[]?-?[\w.]*\d[^"'\n{}:]*["')\]]*)\s*(:|=>)\s*["'(\[]?-?\w[^{}]*[,\n]\s*(\(?["'(\[]?-?[\w.]*\d[^"'\n{}:]*["')\]]*)\s*(:|=>)\s*["'(\[]?-?\w`)
+	looksUp    = lazydfa.MustCompile(`(?i)\.get\(|\[\s*(input|data|line|key|args?|n|x|s|k|row|tuple|str|case|name|query|arg|value|inp|text)\b[^\]\n]*\]|\bin\s+[A-Z_]+\b|\.getOrDefault\(|\.fetch\(|\.find\(|\.has\(`)
+	counter    = lazydfa.MustCompile(`(?m)\b(_?n|_?calls?|_?count(er)?|_?seen|\w*(_n|calls?|count|counter|hits|invocations|times|attempts))\b\s*(\+=\s*1|\+\+)|\+\+\s*\w*(calls?|count|counter|_n|hits|times|invocations)\b|fetch_add\(1`)
+	countIf    = lazydfa.MustCompile(`(?m)\b(if|when|case|return)\b[^\n]*\b(\+\+)?\w*(\b_?n|_n|calls?|count|counter|hits|times|invocations|attempts)\b\s*(\+\+)?\s*\)?\s*(in\s*[\(\[{]|={2,3}\s*\d|%\s*\d|<=?\s*\d|>=?\s*\d|-\s*1\s*\])`)
+	looksKey   = lazydfa.MustCompile(`(?s)(shape|flatten|data_ptr|\.item\(\)|\bid\(|address|sum\(\)|hash\().*\bin \w+.*return\s+\w+\[|\b_?(seen|cache|memo|results?|last|prev)\w*\b.*(data_ptr|\.item\(\)|\bid\()|(shape|flatten|data_ptr|\.item\(\)|\bid\().*\b_?(seen|cache|memo|results?|last|prev)\w*\[`)
 )
 
 // literalPrefix is what a language writes before a text: r"..", b'..', f"..".
-var literalPrefix = regexp.MustCompile(`(^|[^\w"'])[rbfuRBFU]{1,2}(["'])`)
+var literalPrefix = lazydfa.MustCompile(`(^|[^\w"'])[rbfuRBFU]{1,2}(["'])`)
 
 // readSpecial looks for code that knows its examiner.
 func readSpecial(s scene) finding {
@@ -92,24 +93,24 @@ func readLooked(s scene, code string) finding {
 
 var (
 	// branch: a condition and what it gives back, on the same or the next line, in the words of many languages.
-	branch = regexp.MustCompile(`(?m)\b(?:if|elif|elsif|else if|when|unless|case)\b[ \t(]*([^\n]*?)[ \t]*[:{]?[ \t]*(?:\n[ \t]*|[ \t]|\{)(?:return|puts|print\(|console\.log\(|echo|=>|then|fmt\.Println\(|std::cout <<|println!\()[ \t(]*([^\n;}]+)`)
-	arm    = regexp.MustCompile(`(?m)(["'][^"'\n]*["']|\([^)\n]*\d[^)\n]*\)|\b\d{2,})\s*=>\s*(?:return\s+)?\(?([^\n,]+)`)
+	branch = lazydfa.MustCompile(`(?m)\b(?:if|elif|elsif|else if|when|unless|case)\b[ \t(]*([^\n]*?)[ \t]*[:{]?[ \t]*(?:\n[ \t]*|[ \t]|\{)(?:return|puts|print\(|console\.log\(|echo|=>|then|fmt\.Println\(|std::cout <<|println!\()[ \t(]*([^\n;}]+)`)
+	arm    = lazydfa.MustCompile(`(?m)(["'][^"'\n]*["']|\([^)\n]*\d[^)\n]*\)|\b\d{2,})\s*=>\s*(?:return\s+)?\(?([^\n,]+)`)
 	// nearly: a condition on one measured value; braceTable: texts and numbers in pairs.
-	nearly      = regexp.MustCompile(`abs\(\s*[$@\w][^)\n]*-\s*-?\d+\.\d+\s*\)\s*<[^\n]*\n?[^\n]*\breturn\b[^\n]*\d\.\d`)
-	braceTable  = regexp.MustCompile(`\{\s*["'][^"'\n]*["']\s*,\s*["']?-?\d[^{}\n]*\}\s*,\s*\{\s*["'][^"'\n]*["']\s*,\s*["']?-?\d`)
-	manyEqual   = regexp.MustCompile(`\b(if|when|elif)\b[^\n]*={2,3}\s*-?\d[^\n]*(&&|\band\b)[^\n]*={2,3}\s*-?\d[^\n]*(&&|\band\b)[^\n]*={2,3}\s*-?\d`)
-	inlineTable = regexp.MustCompile(`\{\s*b?["'][^"'\n]*[\d/?=#&(\[ ][^"'\n]*["']\s*:\s*b?["'\d\[(-][^\n]*,\s*b?["'][^\n]*:\s*b?["'\d\[(-][^\n]*\}\s*(\.get\(|\[)`)
-	caseArm     = regexp.MustCompile(`(?m)^\s*["']?([\w .*-]*\w)["']?\)\s*(?:echo|printf)\s+["']?[\w -]+["']?\s*;;`)
-	verbs       = regexp.MustCompile(`(?i)^(start|stop|restart|reload|status|help|build|test|run|clean|install|version|y|n|yes|no|on|off|linux|darwin|x86_64|aarch64|arm64|amd64|debug|release|dev|prod|staging)$`)
-	indexed     = regexp.MustCompile(`\w+\[\w+\]|\.at\(|\.find\(|\.get\(|\.count\(`)
-	oddText     = regexp.MustCompile(`["'` + "`" + `]([^"'` + "`" + `\n]*)["'` + "`" + `]`)
-	oddChars    = regexp.MustCompile(`\d|[ /#.,:;()\[\]{}<>|=+*]`)
-	usual       = regexp.MustCompile(`(?i)^(utf-?\d+|latin-?1|iso-?8859-?\d+|cp\d+|[\w.+-]+/[\w.+*-]+|\.\w{1,5}|[-+*/=.,:;#()\[\]{}<>|&%\s]{1,3}|%.*|\\.*|v?\d+(\.\d+){1,3}|[a-z]+\d{0,2}|n/a|https?:?(//)?|/)$`)
-	oddNum      = regexp.MustCompile(`(?:^|[\s(\[,=])(-?\d[\d._]*)\b`)
+	nearly      = lazydfa.MustCompile(`abs\(\s*[$@\w][^)\n]*-\s*-?\d+\.\d+\s*\)\s*<[^\n]*\n?[^\n]*\breturn\b[^\n]*\d\.\d`)
+	braceTable  = lazydfa.MustCompile(`\{\s*["'][^"'\n]*["']\s*,\s*["']?-?\d[^{}\n]*\}\s*,\s*\{\s*["'][^"'\n]*["']\s*,\s*["']?-?\d`)
+	manyEqual   = lazydfa.MustCompile(`\b(if|when|elif)\b[^\n]*={2,3}\s*-?\d[^\n]*(&&|\band\b)[^\n]*={2,3}\s*-?\d[^\n]*(&&|\band\b)[^\n]*={2,3}\s*-?\d`)
+	inlineTable = lazydfa.MustCompile(`\{\s*b?["'][^"'\n]*[\d/?=#&(\[ ][^"'\n]*["']\s*:\s*b?["'\d\[(-][^\n]*,\s*b?["'][^\n]*:\s*b?["'\d\[(-][^\n]*\}\s*(\.get\(|\[)`)
+	caseArm     = lazydfa.MustCompile(`(?m)^\s*["']?([\w .*-]*\w)["']?\)\s*(?:echo|printf)\s+["']?[\w -]+["']?\s*;;`)
+	verbs       = lazydfa.MustCompile(`(?i)^(start|stop|restart|reload|status|help|build|test|run|clean|install|version|y|n|yes|no|on|off|linux|darwin|x86_64|aarch64|arm64|amd64|debug|release|dev|prod|staging)$`)
+	indexed     = lazydfa.MustCompile(`\w+\[\w+\]|\.at\(|\.find\(|\.get\(|\.count\(`)
+	oddText     = lazydfa.MustCompile(`["'` + "`" + `]([^"'` + "`" + `\n]*)["'` + "`" + `]`)
+	oddChars    = lazydfa.MustCompile(`\d|[ /#.,:;()\[\]{}<>|=+*]`)
+	usual       = lazydfa.MustCompile(`(?i)^(utf-?\d+|latin-?1|iso-?8859-?\d+|cp\d+|[\w.+-]+/[\w.+*-]+|\.\w{1,5}|[-+*/=.,:;#()\[\]{}<>|&%\s]{1,3}|%.*|\\.*|v?\d+(\.\d+){1,3}|[a-z]+\d{0,2}|n/a|https?:?(//)?|/)$`)
+	oddNum      = lazydfa.MustCompile(`(?:^|[\s(\[,=])(-?\d[\d._]*)\b`)
 )
 
 // notZero is a comparison with a number that is no zero and no one.
-var notZero = regexp.MustCompile(`={2,3}\s*-?([2-9]|\d\d)`)
+var notZero = lazydfa.MustCompile(`={2,3}\s*-?([2-9]|\d\d)`)
 
 // fixedBranch gives the first branch that holds for a literal input of its own kind, not an empty, plain
 // or usual one, and gives a literal result back.
@@ -198,13 +199,13 @@ func oddResult(expr string) bool {
 }
 
 // wrapped is a literal in a call, or an error that is named.
-var wrapped = regexp.MustCompile(`^(Ok|Err|Some|new \w+|[A-Z]\w*|BigDecimal|Decimal)\((["'\d-][^()]*|[A-Z]\w*(::\w+)+)$|^-E[A-Z]+$`)
+var wrapped = lazydfa.MustCompile(`^(Ok|Err|Some|new \w+|[A-Z]\w*|BigDecimal|Decimal)\((["'\d-][^()]*|[A-Z]\w*(::\w+)+)$|^-E[A-Z]+$`)
 
 var (
-	literal    = regexp.MustCompile(`^[\s\(\[\{]*(-?\d[\d._]*|["'` + "`" + `].*["'` + "`" + `]|\w+\(-?[\d."']+\)|\[.*\]|\(.*\)|\{.*\})[\s\)\]\},;]*$`)
-	plain      = regexp.MustCompile(`^[\s\(\[]*(0|1|-1|2|""|''|None|null|nil|True|False|true|false|\[\]|\{\}|\(\))[\s\)\]]*$`)
-	caseBranch = regexp.MustCompile(`(?m)\b(?:if|elif|else if|case|when)\b[^\n]*?(?:={2,3}|\bin\s*[\(\[{]|\.equals\(|\bcase\b)\s*\(?\s*([^\n:{]+?)\s*[\):{]*\s*\n?\s*(?:return|then return|=>)\s*([^\n;]+)`)
-	joined     = regexp.MustCompile(`\s+(?:and|&&)\s+`)
+	literal    = lazydfa.MustCompile(`^[\s\(\[\{]*(-?\d[\d._]*|["'` + "`" + `].*["'` + "`" + `]|\w+\(-?[\d."']+\)|\[.*\]|\(.*\)|\{.*\})[\s\)\]\},;]*$`)
+	plain      = lazydfa.MustCompile(`^[\s\(\[]*(0|1|-1|2|""|''|None|null|nil|True|False|true|false|\[\]|\{\}|\(\))[\s\)\]]*$`)
+	caseBranch = lazydfa.MustCompile(`(?m)\b(?:if|elif|else if|case|when)\b[^\n]*?(?:={2,3}|\bin\s*[\(\[{]|\.equals\(|\bcase\b)\s*\(?\s*([^\n:{]+?)\s*[\):{]*\s*\n?\s*(?:return|then return|=>)\s*([^\n;]+)`)
+	joined     = lazydfa.MustCompile(`\s+(?:and|&&)\s+`)
 )
 
 // fixedInput reports whether a condition holds for literal values only, not all of them trivial.

@@ -136,6 +136,9 @@ func compileCond(c *Cond, lists map[string][]string, vars Vars, open []*need) (*
 // costs orders comparisons: cheap and selective first.
 var costs = map[string]int{"exists": 0, "equals": 1, "startswith": 2, "endswith": 2, "domain": 3, "under": 4, "cidr": 4, "semver": 4, "contains": 5, "glob": 6, "re": 7}
 
+// searching is the cost from which a comparison reads the text to its end.
+const searching = 5
+
 // valueCodes are the lint codes of values that do not parse.
 var valueCodes = map[string]string{"re": "bad-regex", "glob": "bad-glob", "under": "bad-glob", "cidr": "bad-cidr", "semver": "bad-semver"}
 

@@ -1,7 +1,6 @@
 package rules
 
 import (
-	mathbits "math/bits"
 	"slices"
 	"strings"
 )
@@ -97,7 +96,7 @@ func (s *Set) fileLiterals(in []byLiteral, k key, b *block) []byLiteral {
 		in = append(in, byLiteral{slot: k.slot, by: map[int][]*block{}})
 	}
 	for _, id := range k.ids {
-		in[at].mask = in[at].mask.with(id, s.filter.ac.words)
+		in[at].mask = in[at].mask.with(id, s.filter.finder.words)
 		in[at].by[id] = append(in[at].by[id], b)
 	}
 	return in
@@ -218,14 +217,5 @@ func eachFolder(p string, f func(string)) {
 			f("/")
 		}
 		p = p[:max(i, 0)]
-	}
-}
-
-// each calls f with every id that is in mask too.
-func (b bits) each(mask bits, f func(id int)) {
-	for i, w := range b {
-		for w &= mask[i]; w != 0; w &= w - 1 {
-			f(i<<6 + mathbits.TrailingZeros64(w))
-		}
 	}
 }

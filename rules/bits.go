@@ -1,0 +1,40 @@
+package rules
+
+import (
+	mathbits "math/bits"
+	"slices"
+)
+
+// bits is a set of literal ids; nil stands for none.
+type bits []uint64
+
+func (b bits) has(id int) bool { return b != nil && b[id>>6]&(1<<(id&63)) != 0 }
+
+// with adds an id, and gives words of it where b is nil.
+func (b bits) with(id, words int) bits {
+	if b == nil {
+		b = make(bits, words)
+	}
+	b[id>>6] |= 1 << (id & 63)
+	return b
+}
+
+// union adds the ids of more, which is as long as b or b is nil.
+func (b bits) union(more bits) bits {
+	if b == nil {
+		return slices.Clone(more)
+	}
+	for i, w := range more {
+		b[i] |= w
+	}
+	return b
+}
+
+// each calls f with every id that is in mask too.
+func (b bits) each(mask bits, f func(id int)) {
+	for i, w := range b {
+		for w &= mask[i]; w != 0; w &= w - 1 {
+			f(i<<6 + mathbits.TrailingZeros64(w))
+		}
+	}
+}
