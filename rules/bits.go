@@ -1,9 +1,6 @@
 package rules
 
-import (
-	mathbits "math/bits"
-	"slices"
-)
+import "slices"
 
 // bits is a set of literal ids; nil stands for none.
 type bits []uint64
@@ -28,13 +25,4 @@ func (b bits) union(more bits) bits {
 		b[i] |= w
 	}
 	return b
-}
-
-// each calls f with every id that is in mask too.
-func (b bits) each(mask bits, f func(id int)) {
-	for i, w := range b {
-		for w &= mask[i]; w != 0; w &= w - 1 {
-			f(i<<6 + mathbits.TrailingZeros64(w))
-		}
-	}
 }

@@ -83,6 +83,9 @@ func Compile(p *Packs, vars Vars) (*Set, error) {
 			s.dispatch(cr)
 		}
 	}
+	for e := range s.index {
+		s.index[e].seal()
+	}
 	sort.SliceStable(s.unable, func(i, j int) bool { return s.unable[i].Rule < s.unable[j].Rule })
 	return s, nil
 }

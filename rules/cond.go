@@ -261,7 +261,8 @@ func (g *group) match(texts []string, lits bits, how reading) (found, bool) {
 			return found{text: t}, true
 		}
 		for i := range g.atoms {
-			if g.numbered && !how.plain && !g.needs[i].holds(lits) {
+			// Of a single value possible has said it already.
+			if g.numbered && !how.plain && len(g.atoms) > 1 && !g.needs[i].holds(lits) {
 				continue
 			}
 			if g.atoms[i].holds(t, how) {

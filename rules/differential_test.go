@@ -169,32 +169,6 @@ func FuzzPrefilter(f *testing.F) {
 	})
 }
 
-func TestFinderFindsWhatContainsFinds(t *testing.T) {
-	r := rand.New(rand.NewPCG(3, 4))
-	for range 2000 {
-		var lits []string
-		for range 1 + r.IntN(12) {
-			l := lowerASCII(randomText(r, 6))
-			if len(l) >= minLiteral && !slices.Contains(lits, l) {
-				lits = append(lits, l)
-			}
-		}
-		text := randomText(r, 12)
-		if len(lits) > 0 && r.IntN(2) == 0 { // long literals are seldom met by chance
-			text += strings.ToUpper(lits[r.IntN(len(lits))][:1+r.IntN(2)]) + lits[0] + randomText(r, 3)
-		}
-		found, ascii := newFinder(lits).scan(text, nil)
-		for id, l := range lits {
-			if want := strings.Contains(lowerASCII(text), l); found.has(id) != want {
-				t.Fatalf("%q in %q: got %t", l, text, found.has(id))
-			}
-		}
-		if want := !slices.ContainsFunc([]byte(text), func(b byte) bool { return b >= 0x80 }); ascii != want {
-			t.Fatalf("%q: ascii %t", text, ascii)
-		}
-	}
-}
-
 func TestLiterals(t *testing.T) {
 	for expr, want := range map[string]string{
 		`git log`:                       "git log",

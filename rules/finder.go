@@ -2,183 +2,203 @@ package rules
 
 import (
 	"slices"
-	"sort"
+	"unicode/utf8"
 )
 
-// finder finds which of a set of literals a text holds, in one pass. The text is lowered byte by byte as it is read.
+// finder finds which of a set of literals a text holds, in one pass (Aho and Corasick 1975). The text is lowered byte
+// by byte as it is read. Immutable once built.
 //
-// Most places of a text begin no literal, and that is what has to cost little: two bits in tables that fit into the
-// processor's nearest cache say of the last four bytes whether a literal starts with them, and of the last two whether a
-// literal too short for that does. Only where one is set is the literal's rest followed, byte by byte, through a trie.
-// (The automaton of Aho and Corasick reads every byte once, but for the core packs' seven thousand literals its table
-// has 28 MB, and each of its rows that a text is the first to need comes from main memory.) Immutable once built.
+// A full table of the core packs' seven thousand literals has 28 MB, and what a text needs of it comes from main memory.
+// So only states near the root, where nearly all of a text is read, have a row for every byte. The others keep the few
+// bytes that lead on, and where to try again when none does.
 type finder struct {
-	words int          // of a bitset over the ids
-	pairs [1024]uint64 // a bit for each two bytes
-	quads [2048]uint64 // a bit for each hash of four bytes
-	roots []root       // open addressing by hash of the bytes, a power of two
-	nodes []trieNode
-	edges []trieEdge
-	ends  []int32 // ids
+	words   int       // of a bitset over the ids
+	class   [256]byte // of bytes that count as alike; 0 for those in no literal
+	classes int
+	rows    []int32 // of the states below wide, by class: the next state, negative (^) where literals end
+	wide    int32   // states from here on are narrow
+	narrow  []narrowState
+	edges   []finderEdge
+	ends    [][]int32 // by state, ids of the literals that end there, those by suffix included, the longest first
+	longest []int32   // by state, the first of ends
 }
 
-// root is where the literals that start with some bytes go on: all that start with four, or the shorter that start with
-// two, which share no key because of the mark.
-type root struct {
-	key  uint64 // 0 where none
-	node int32
+// narrowState is a state without a row.
+type narrowState struct {
+	edge, last int32 // its edges, as a range of the finder's
+	fail       int32 // the state of the longest suffix that is a prefix of some literal
 }
 
-// trieNode is a place in the trie: its edges and the literals that end there, as ranges of the finder's.
-type trieNode struct{ edge, lastEdge, end, lastEnd int32 }
-
-// trieEdge leads on by a byte.
-type trieEdge struct {
-	by byte
-	to int32
+// finderEdge leads on by a class of bytes; to as in rows.
+type finderEdge struct {
+	class byte
+	to    int32
 }
 
-// Keys of roots. No literal is shorter than a pair.
-const (
-	pairMark = 1 << 32
-	quadMark = 1 << 33
-)
+// wideDepth is the length in bytes of the longest prefixes whose states have rows.
+const wideDepth = 3
 
-// newFinder builds the finder; the index of a literal is its id. Literals are in ASCII lower case, and not shorter than
-// minLiteral.
+// newFinder builds the finder; the index of a literal is its id. Literals are in ASCII lower case, and not empty.
 func newFinder(literals []string) *finder {
-	f := &finder{words: (len(literals) + 63) / 64}
-	starts := map[uint64][]int{}
-	for id, l := range literals {
-		key := pairKey(pairOf(l))
-		if len(l) >= 4 {
-			key = quadKey(quadOf(l))
-		}
-		starts[key] = append(starts[key], id)
-	}
-	f.roots = make([]root, 1)
-	for len(f.roots) < 4*len(starts) {
-		f.roots = append(f.roots, f.roots...)
-	}
-	for key, ids := range starts {
-		depth := 2
-		if key >= quadMark {
-			depth = 4
-			h := quadHash(uint32(key))
-			f.quads[h>>6] |= 1 << (h & 63)
-		} else {
-			p := uint32(key) & 0xffff
-			f.pairs[p>>6] |= 1 << (p & 63)
-		}
-		f.place(root{key, f.grow(literals, ids, depth)})
-	}
+	f := &finder{words: (len(literals) + 63) / 64, classes: 1}
+	f.classify(literals)
+	t := f.plant(literals)
+	f.link(t)
 	return f
 }
 
-func pairOf(s string) uint32 { return uint32(s[0]) | uint32(s[1])<<8 }
-
-func quadOf(s string) uint32 { return pairOf(s) | pairOf(s[2:])<<16 }
-
-func pairKey(pair uint32) uint64 { return uint64(pair) | pairMark }
-
-func quadKey(quad uint32) uint64 { return uint64(quad) | quadMark }
-
-func quadHash(quad uint32) uint32 { return quad * 0x9e3779b1 >> 15 } // 17 bits, Knuth's multiplicative hash
-
-// slot is where the search for a key's root begins.
-func (f *finder) slot(key uint64) int {
-	return int(key*0x9e3779b97f4a7c15>>40) & (len(f.roots) - 1)
-}
-
-// place puts a root into the table.
-func (f *finder) place(r root) {
-	i := f.slot(r.key)
-	for f.roots[i].key != 0 {
-		i = (i + 1) & (len(f.roots) - 1)
-	}
-	f.roots[i] = r
-}
-
-// root gives the node of a key, -1 where there is none.
-func (f *finder) root(key uint64) int32 {
-	for i := f.slot(key); f.roots[i].key != 0; i = (i + 1) & (len(f.roots) - 1) {
-		if f.roots[i].key == key {
-			return f.roots[i].node
+// classify gives every ASCII byte of the literals a class. The others share one, without which rows would be twice as
+// long: a literal with such bytes may be found where another of the same shape stands, which a prefilter may do.
+func (f *finder) classify(literals []string) {
+	of := func(b byte) byte { return min(b, utf8.RuneSelf) }
+	for _, l := range literals {
+		for i := range len(l) {
+			if b := of(l[i]); f.class[b] == 0 {
+				f.class[b] = byte(f.classes)
+				f.classes++
+			}
 		}
 	}
-	return -1
+	for b := range f.class {
+		f.class[b] = f.class[of(asciiLower(byte(b)))]
+	}
 }
 
-// grow makes the node of literals that are alike up to depth, and what comes below it.
-func (f *finder) grow(literals []string, ids []int, depth int) int32 {
-	n := int32(len(f.nodes))
-	f.nodes = append(f.nodes, trieNode{})
-	node := trieNode{end: int32(len(f.ends))}
-	more := map[byte][]int{}
-	for _, id := range ids {
-		if l := literals[id]; len(l) == depth {
-			f.ends = append(f.ends, int32(id))
+// trie is the literals as a tree of their bytes' classes. States are numbered by depth.
+type trie struct {
+	next  []map[byte]int32
+	depth []int
+}
+
+// plant makes the trie, and notes where literals end.
+func (f *finder) plant(literals []string) *trie {
+	t := &trie{next: []map[byte]int32{{}}, depth: []int{0}}
+	f.ends = make([][]int32, 1)
+	at := make([]int32, len(literals)) // of each literal, the state so far
+	for depth := 0; ; depth++ {
+		more := false
+		for id, l := range literals {
+			if len(l) <= depth {
+				continue
+			}
+			more = true
+			c := f.class[l[depth]]
+			n, ok := t.next[at[id]][c]
+			if !ok {
+				n = int32(len(t.next))
+				t.next[at[id]][c] = n
+				t.next, t.depth, f.ends = append(t.next, map[byte]int32{}), append(t.depth, depth+1), append(f.ends, nil)
+			}
+			if at[id] = n; len(l) == depth+1 {
+				f.ends[n] = append(f.ends[n], int32(id))
+			}
+		}
+		if !more {
+			return t
+		}
+	}
+}
+
+// link turns the trie into the automaton. States come in the order of their depth, so what is less deep is done.
+func (f *finder) link(t *trie) {
+	fail := make([]int32, len(t.next))
+	for s := range t.next {
+		for c, to := range t.next[s] {
+			if s != 0 {
+				fail[to] = f.step(t, fail, fail[s], c)
+			}
+			f.ends[to] = append(f.ends[to], f.ends[fail[to]]...)
+		}
+		if t.depth[s] <= wideDepth {
+			f.wide = int32(s) + 1
+			f.widen(t, fail, int32(s))
 		} else {
-			more[l[depth]] = append(more[l[depth]], id)
+			f.squeeze(t, fail[s], int32(s))
 		}
 	}
-	node.lastEnd = int32(len(f.ends))
-	var edges []trieEdge
-	for b, below := range more {
-		edges = append(edges, trieEdge{b, f.grow(literals, below, depth+1)})
+	f.longest = make([]int32, len(f.ends))
+	for s, ends := range f.ends {
+		if ends != nil {
+			f.longest[s] = ends[0]
+		}
 	}
-	sort.Slice(edges, func(i, j int) bool { return edges[i].by < edges[j].by })
-	node.edge = int32(len(f.edges))
-	f.edges = append(f.edges, edges...)
-	node.lastEdge = int32(len(f.edges))
-	f.nodes[n] = node
-	return n
+	mark := func(to *int32) {
+		if f.ends[*to] != nil {
+			*to = ^*to
+		}
+	}
+	for i := range f.rows {
+		mark(&f.rows[i])
+	}
+	for i := range f.edges {
+		mark(&f.edges[i].to)
+	}
+}
+
+// step gives where a class leads from a state, while nothing is marked yet.
+func (f *finder) step(t *trie, fail []int32, s int32, c byte) int32 {
+	for {
+		if to, ok := t.next[s][c]; ok {
+			return to
+		}
+		if s == 0 {
+			return 0
+		}
+		s = fail[s]
+	}
+}
+
+// widen gives a state its row.
+func (f *finder) widen(t *trie, fail []int32, s int32) {
+	for c := range f.classes {
+		f.rows = append(f.rows, f.step(t, fail, s, byte(c)))
+	}
+}
+
+// squeeze gives a state its edges.
+func (f *finder) squeeze(t *trie, fail, s int32) {
+	n := narrowState{edge: int32(len(f.edges)), fail: fail}
+	for c, to := range t.next[s] {
+		f.edges = append(f.edges, finderEdge{c, to})
+	}
+	n.last = int32(len(f.edges))
+	slices.SortFunc(f.edges[n.edge:], func(a, b finderEdge) int { return int(a.class) - int(b.class) })
+	f.narrow = append(f.narrow, n)
 }
 
 // scan adds the ids of the literals that text holds to found, making it where it is nil, and says whether text is all
-// ASCII.
+// ASCII. Where the longest literal that ends somewhere is known, so are the others there, which are its suffixes: text
+// repeats itself.
 func (f *finder) scan(text string, found bits) (bits, bool) {
-	last, high := uint32(0), byte(0) // the last four bytes, the latest on top
+	s, high := int32(0), byte(0)
 	for i := range len(text) {
 		b := text[i]
 		high |= b
-		last = last>>8 | uint32(asciiLower(b))<<24
-		if p := last >> 16; f.pairs[p>>6]&(1<<(p&63)) != 0 && i >= 1 {
-			found = f.follow(f.root(pairKey(p)), text[i+1:], found)
-		}
-		if h := quadHash(last); f.quads[h>>6]&(1<<(h&63)) != 0 && i >= 3 {
-			found = f.follow(f.root(quadKey(last)), text[i+1:], found)
+		if s = f.next(s, f.class[b]); s < 0 {
+			s = ^s
+			if found == nil {
+				found = make(bits, f.words)
+			} else if found.has(int(f.longest[s])) {
+				continue
+			}
+			for _, id := range f.ends[s] {
+				found[id>>6] |= 1 << (id & 63)
+			}
 		}
 	}
 	return found, high < 0x80
 }
 
-// follow adds the literals that end at a node, or below it where rest leads.
-func (f *finder) follow(n int32, rest string, found bits) bits {
-	for n >= 0 {
-		node := &f.nodes[n]
-		if node.end < node.lastEnd {
-			if found == nil {
-				found = make(bits, f.words)
-			}
-			for _, id := range f.ends[node.end:node.lastEnd] {
-				found[id>>6] |= 1 << (id & 63)
+// next gives where a class leads from a state, as rows say it.
+func (f *finder) next(s int32, class byte) int32 {
+	for s >= f.wide {
+		n := &f.narrow[s-f.wide]
+		for i := n.edge; i < n.last; i++ {
+			if f.edges[i].class == class {
+				return f.edges[i].to
 			}
 		}
-		if rest == "" || node.edge == node.lastEdge {
-			break
-		}
-		n = next(f.edges[node.edge:node.lastEdge], asciiLower(rest[0]))
-		rest = rest[1:]
+		s = n.fail
 	}
-	return found
-}
-
-// next gives where a byte leads, -1 for nowhere.
-func next(edges []trieEdge, by byte) int32 {
-	i := slices.IndexFunc(edges, func(e trieEdge) bool { return e.by >= by })
-	if i < 0 || edges[i].by != by {
-		return -1
-	}
-	return edges[i].to
+	return f.rows[int(s)*f.classes+int(class)]
 }

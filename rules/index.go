@@ -1,6 +1,7 @@
 package rules
 
 import (
+	mathbits "math/bits"
 	"slices"
 	"strings"
 )
@@ -32,6 +33,34 @@ type byLiteral struct {
 	slot int
 	mask bits // the ids in by
 	by   map[int][]*block
+
+	below  []int32    // by word of mask, how many ids are in the words before; once sealed
+	sorted [][]*block // by, in the order of the ids; once sealed
+}
+
+// seal puts the blocks into the order of their literals' ids: a text of a file's length holds hundreds, and each would
+// cost a search in a map.
+func (d *dispatch) seal() {
+	for i := range d.literal {
+		x := &d.literal[i]
+		x.below, x.sorted = nil, nil
+		for _, w := range x.mask {
+			x.below = append(x.below, int32(len(x.sorted)))
+			for ; w != 0; w &= w - 1 {
+				x.sorted = append(x.sorted, x.by[(len(x.below)-1)<<6+mathbits.TrailingZeros64(w)])
+			}
+		}
+	}
+}
+
+// each calls f with the blocks of every literal found.
+func (x *byLiteral) each(found bits, f func([]*block)) {
+	for i, w := range found {
+		mask := x.mask[i]
+		for w &= mask; w != 0; w &= w - 1 {
+			f(x.sorted[int(x.below[i])+mathbits.OnesCount64(mask&(w&-w-1))])
+		}
+	}
 }
 
 // byPresence files blocks by a field that has to have a text.

@@ -304,8 +304,9 @@ func (v *view) dispatched(d *dispatch, e entity, i int, f func(*block)) {
 			eachFolder(t, func(dir string) { try(x.by[dir]) })
 		}
 	}
-	for _, x := range d.literal {
-		v.searched(e, i, x.slot).lits.each(x.mask, func(id int) { try(x.by[id]) })
+	for n := range d.literal {
+		x := &d.literal[n]
+		x.each(v.searched(e, i, x.slot).lits, try)
 	}
 	for _, x := range d.present {
 		if len(v.cell(e, i, x.slot).texts) > 0 {

@@ -71,6 +71,9 @@ func (s *shared) fix(p *Packs) error {
 		s.fixed[r] = cr
 		set.dispatch(cr)
 	}
+	for e := range set.index {
+		set.index[e].seal()
+	}
 	s.index, s.blocks = set.index, set.blocks
 	return nil
 }
@@ -227,7 +230,7 @@ func (g *group) seal() {
 	g.numbered, g.any = true, nil
 	if len(g.needs) > 0 && !slices.Contains(g.needs, nil) {
 		g.any = &need{subs: g.needs}
-		g.any.gather()
+		g.any.pack()
 	}
 }
 
