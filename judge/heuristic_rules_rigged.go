@@ -2,7 +2,6 @@ package judge
 
 import (
 	"path"
-	"regexp"
 	"strings"
 
 	"proctor/internal/lazydfa"

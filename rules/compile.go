@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"sort"
+	"sync"
 )
 
 // Set is packs compiled for one task: variables expanded, expressions compiled. What names no
@@ -17,6 +18,8 @@ type Set struct {
 	index  [numEntities]dispatch  // of the others
 	filter *filter                // nil where no condition needs a literal
 	blocks int                    // that can start a hit
+
+	prepared sync.Once
 }
 
 // slot is a field that some condition reads: extracted at most once for each entity.
@@ -79,6 +82,9 @@ func Compile(p *Packs, vars Vars) (*Set, error) {
 			s.rules = append(s.rules, cr)
 			s.dispatch(cr)
 		}
+	}
+	for e := range s.index {
+		s.index[e].seal()
 	}
 	sort.SliceStable(s.unable, func(i, j int) bool { return s.unable[i].Rule < s.unable[j].Rule })
 	return s, nil
@@ -190,7 +196,9 @@ func (c *compiler) cond(e entity, cond *Cond, r *Rule) (*condition, []string, er
 // Prepare builds the automata that the set's expressions are read by. It is done when a text first meets one
 // otherwise, which makes the first calls of a process slow. Once for all sets of the same packs but for what
 // variables change; safe beside matching.
-func (s *Set) Prepare() {
+func (s *Set) Prepare() { s.prepared.Do(s.prepare) }
+
+func (s *Set) prepare() {
 	for _, r := range s.rules {
 		blocks := slices.Concat(r.any, r.all)
 		for _, x := range r.unless {
@@ -208,7 +216,7 @@ func (c *condition) prepare() {
 	for _, g := range c.groups {
 		for _, a := range g.atoms {
 			if a.auto != nil {
-				a.auto.once.Do(a.auto.prepare)
+				a.auto.Prepare()
 			}
 		}
 	}

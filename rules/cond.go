@@ -136,6 +136,9 @@ func compileCond(c *Cond, lists map[string][]string, vars Vars, open []*need) (*
 // costs orders comparisons: cheap and selective first.
 var costs = map[string]int{"exists": 0, "equals": 1, "startswith": 2, "endswith": 2, "domain": 3, "under": 4, "cidr": 4, "semver": 4, "contains": 5, "glob": 6, "re": 7}
 
+// searching is the cost from which a comparison reads the text to its end.
+const searching = 5
+
 // valueCodes are the lint codes of values that do not parse.
 var valueCodes = map[string]string{"re": "bad-regex", "glob": "bad-glob", "under": "bad-glob", "cidr": "bad-cidr", "semver": "bad-semver"}
 
@@ -258,7 +261,8 @@ func (g *group) match(texts []string, lits bits, how reading) (found, bool) {
 			return found{text: t}, true
 		}
 		for i := range g.atoms {
-			if g.numbered && !how.plain && !g.needs[i].holds(lits) {
+			// Of a single value possible has said it already.
+			if g.numbered && !how.plain && len(g.atoms) > 1 && !g.needs[i].holds(lits) {
 				continue
 			}
 			if g.atoms[i].holds(t, how) {

@@ -169,28 +169,6 @@ func FuzzPrefilter(f *testing.F) {
 	})
 }
 
-func TestAutomatonFindsWhatContainsFinds(t *testing.T) {
-	r := rand.New(rand.NewPCG(3, 4))
-	for range 2000 {
-		var lits []string
-		for range 1 + r.IntN(12) {
-			if l := lowerASCII(randomText(r, 3)); l != "" && !slices.Contains(lits, l) {
-				lits = append(lits, l)
-			}
-		}
-		text := randomText(r, 12)
-		found, ascii := newAutomaton(lits).scan(text, nil)
-		for id, l := range lits {
-			if want := strings.Contains(lowerASCII(text), l); found.has(id) != want {
-				t.Fatalf("%q in %q: got %t", l, text, found.has(id))
-			}
-		}
-		if want := !slices.ContainsFunc([]byte(text), func(b byte) bool { return b >= 0x80 }); ascii != want {
-			t.Fatalf("%q: ascii %t", text, ascii)
-		}
-	}
-}
-
 func TestLiterals(t *testing.T) {
 	for expr, want := range map[string]string{
 		`git log`:                       "git log",

@@ -172,6 +172,13 @@ func leaf(t reflect.Type) bool {
 	return false
 }
 
+// What texts gives of truths, which every entity has many of. Nobody writes to what a field gives.
+var (
+	yes       = []string{"true"}
+	no        = []string{"false"}
+	textsType = reflect.TypeFor[[]string]()
+)
+
 // texts walks steps from v and gives the texts there; a list gives each of its members.
 func texts(v reflect.Value, path []step) []string {
 	switch v.Kind() {
@@ -181,8 +188,11 @@ func texts(v reflect.Value, path []step) []string {
 		}
 		return texts(v.Elem(), path)
 	case reflect.Slice:
-		if s, ok := v.Interface().([]string); ok {
-			return s
+		if v.Type() == textsType {
+			if v.CanAddr() { // an interface that holds a slice is a copy of its header
+				return *v.Addr().Interface().(*[]string)
+			}
+			return v.Interface().([]string)
 		}
 		var out []string
 		for i := range v.Len() {
@@ -194,7 +204,10 @@ func texts(v reflect.Value, path []step) []string {
 	case reflect.Map:
 		return mapTexts(v, path)
 	case reflect.Bool:
-		return []string{strconv.FormatBool(v.Bool())}
+		if v.Bool() {
+			return yes
+		}
+		return no
 	case reflect.Int:
 		return []string{strconv.FormatInt(v.Int(), 10)}
 	case reflect.String:
@@ -211,6 +224,9 @@ func mapTexts(v reflect.Value, path []step) []string {
 			return nil
 		}
 		return []string{m.String()}
+	}
+	if v.Len() == 0 {
+		return nil
 	}
 	out := make([]string, 0, v.Len())
 	for it := v.MapRange(); it.Next(); {

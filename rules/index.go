@@ -33,6 +33,34 @@ type byLiteral struct {
 	slot int
 	mask bits // the ids in by
 	by   map[int][]*block
+
+	below  []int32    // by word of mask, how many ids are in the words before; once sealed
+	sorted [][]*block // by, in the order of the ids; once sealed
+}
+
+// seal puts the blocks into the order of their literals' ids: a text of a file's length holds hundreds, and each would
+// cost a search in a map.
+func (d *dispatch) seal() {
+	for i := range d.literal {
+		x := &d.literal[i]
+		x.below, x.sorted = nil, nil
+		for _, w := range x.mask {
+			x.below = append(x.below, int32(len(x.sorted)))
+			for ; w != 0; w &= w - 1 {
+				x.sorted = append(x.sorted, x.by[(len(x.below)-1)<<6+mathbits.TrailingZeros64(w)])
+			}
+		}
+	}
+}
+
+// each calls f with the blocks of every literal found.
+func (x *byLiteral) each(found bits, f func([]*block)) {
+	for i, w := range found {
+		mask := x.mask[i]
+		for w &= mask; w != 0; w &= w - 1 {
+			f(x.sorted[int(x.below[i])+mathbits.OnesCount64(mask&(w&-w-1))])
+		}
+	}
 }
 
 // byPresence files blocks by a field that has to have a text.
@@ -97,7 +125,7 @@ func (s *Set) fileLiterals(in []byLiteral, k key, b *block) []byLiteral {
 		in = append(in, byLiteral{slot: k.slot, by: map[int][]*block{}})
 	}
 	for _, id := range k.ids {
-		in[at].mask = in[at].mask.with(id, s.filter.ac.words)
+		in[at].mask = in[at].mask.with(id, s.filter.finder.words)
 		in[at].by[id] = append(in[at].by[id], b)
 	}
 	return in
@@ -218,14 +246,5 @@ func eachFolder(p string, f func(string)) {
 			f("/")
 		}
 		p = p[:max(i, 0)]
-	}
-}
-
-// each calls f with every id that is in mask too.
-func (b bits) each(mask bits, f func(id int)) {
-	for i, w := range b {
-		for w &= mask[i]; w != 0; w &= w - 1 {
-			f(i<<6 + mathbits.TrailingZeros64(w))
-		}
 	}
 }

@@ -36,8 +36,7 @@ type need struct {
 	all     bool // every one of subs; else one of them
 	subs    []*need
 
-	packed []wordMask // subs that are literals, once they have ids
-	rest   []*need    // subs that are formulas, once the literals have ids
+	prog *program // of a whole formula, once its literals have ids
 }
 
 // Bounds of the prefilter: shorter literals filter nothing, longer ones only cost memory.

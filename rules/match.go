@@ -128,7 +128,7 @@ func (v *view) literals(texts []string) bits {
 // memoText is the length from which hashing a text is far cheaper than scanning it again.
 const memoText = 64
 
-// holds says whether the i-th entity meets the condition, and the text that did.
+// holds says whether the i-th entity meets the condition, of a conceivable block, and the text that did.
 func (v *view) holds(c *condition, e entity, i int) (found, bool) {
 	if v.how.plain {
 		return c.match(v.cell(e, i, c.slot).texts, nil, v.how)
@@ -136,13 +136,28 @@ func (v *view) holds(c *condition, e entity, i int) (found, bool) {
 	cl := v.cell(e, i, c.slot)
 	if c.filtered() {
 		cl = v.searched(e, i, c.slot)
-		for g := range c.groups {
-			if !c.groups[g].possible(cl.lits) {
-				return found{}, false
-			}
+		if c.cost < searching && !c.possible(cl.lits) {
+			return found{}, false
 		}
 	}
 	return c.match(cl.texts, cl.lits, v.how)
+}
+
+// conceivable says whether the literals that the i-th entity holds let every one of some conditions hold. It is asked
+// before the first of them is searched for: what rules a block out is often the literals of its last.
+func (v *view) conceivable(conds []*condition, e entity, i int) bool {
+	if v.how.plain {
+		return true
+	}
+	for _, c := range conds {
+		if !c.filtered() {
+			continue
+		}
+		if !c.possible(v.searched(e, i, c.slot).lits) {
+			return false
+		}
+	}
+	return true
 }
 
 // decided is what a block's match rests on.
@@ -156,7 +171,11 @@ type decided struct {
 func (v *view) meets(b *block, i int) (decided, bool) {
 	var d decided
 	best := -1
-	for _, c := range b.conds {
+	for n, c := range b.conds {
+		first := c.cost >= searching && (n == 0 || b.conds[n-1].cost < searching)
+		if first && !v.conceivable(b.conds[n:], b.ent, i) {
+			return d, false
+		}
 		what, ok := v.holds(c, b.ent, i)
 		if !ok {
 			return d, false
@@ -285,8 +304,9 @@ func (v *view) dispatched(d *dispatch, e entity, i int, f func(*block)) {
 			eachFolder(t, func(dir string) { try(x.by[dir]) })
 		}
 	}
-	for _, x := range d.literal {
-		v.searched(e, i, x.slot).lits.each(x.mask, func(id int) { try(x.by[id]) })
+	for n := range d.literal {
+		x := &d.literal[n]
+		x.each(v.searched(e, i, x.slot).lits, try)
 	}
 	for _, x := range d.present {
 		if len(v.cell(e, i, x.slot).texts) > 0 {

@@ -10,12 +10,14 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"proctor/internal/lazydfa"
 )
 
 // atom compares one text with one value.
 type atom struct {
 	match func(text string) bool
-	auto  *dfa                     // that match asks, alike for the same expression; nil where it asks none
+	auto  *lazydfa.DFA             // that match asks, alike for the same expression; nil where it asks none
 	plain func(text string) bool   // what match stands for, without short cuts; nil where it has none
 	find  func(text string) string // the piece that matched, of a text that does; nil: the whole text
 }
@@ -29,7 +31,7 @@ type reading struct {
 
 // asked is an expression asked about a text.
 type asked struct {
-	auto *dfa
+	auto *lazydfa.DFA
 	text string
 }
 
@@ -97,10 +99,10 @@ func reAtom(value string) (atom, error) {
 		return atom{}, err
 	}
 	re := sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(value) })
-	auto := newDFA(value)
+	auto := lazydfa.New(value)
 	plain := func(t string) bool { return re().MatchString(t) }
 	return atom{auto: auto, plain: plain, find: func(t string) string { return re().FindString(t) }, match: func(t string) bool {
-		if matched, ok := auto.match(t); ok {
+		if matched, ok := auto.Match(t); ok {
 			return matched
 		}
 		return plain(t)
@@ -130,11 +132,21 @@ func (l *literal) in(t string) bool {
 		return true
 	}
 	for i := 0; i+len(l.text) <= len(t); i++ {
-		if asciiLower(t[i]) == l.text[0] && lowerASCII(t[i:i+len(l.text)]) == l.text {
+		if asciiLower(t[i]) == l.text[0] && startsFolded(t[i:], l.text) {
 			return true
 		}
 	}
 	return false
+}
+
+// startsFolded says whether t, which is no shorter, starts with a text in ASCII lower case.
+func startsFolded(t, lower string) bool {
+	for i := range len(lower) {
+		if asciiLower(t[i]) != lower[i] {
+			return false
+		}
+	}
+	return true
 }
 
 // globMatch matches the whole text: * and ? stop at a slash, ** does not. tail is appended to the

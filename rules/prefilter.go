@@ -71,6 +71,9 @@ func (s *shared) fix(p *Packs) error {
 		s.fixed[r] = cr
 		set.dispatch(cr)
 	}
+	for e := range set.index {
+		set.index[e].seal()
+	}
 	s.index, s.blocks = set.index, set.blocks
 	return nil
 }
@@ -123,10 +126,10 @@ func (s *shared) intern(c *condition) {
 			if a.auto == nil {
 				continue
 			}
-			if known, ok := s.atoms[a.auto.expr]; ok {
+			if known, ok := s.atoms[a.auto.Expr()]; ok {
 				*a = known
 			} else {
-				s.atoms[a.auto.expr] = *a
+				s.atoms[a.auto.Expr()] = *a
 			}
 		}
 	}
@@ -227,7 +230,7 @@ func (g *group) seal() {
 	g.numbered, g.any = true, nil
 	if len(g.needs) > 0 && !slices.Contains(g.needs, nil) {
 		g.any = &need{subs: g.needs}
-		g.any.gather()
+		g.any.pack()
 	}
 }
 
@@ -252,31 +255,41 @@ func (to *numbering) number(needs []*need) {
 	}
 }
 
-// filter makes the numbered literals' automaton; nil where there are none.
+// filter makes the numbered literals' finder; nil where there are none.
 func (to *numbering) filter() *filter {
 	if len(to.literals) == 0 {
 		return nil
 	}
-	f := &filter{ac: newAutomaton(to.literals)}
+	f := &filter{finder: newFinder(to.literals)}
 	for _, id := range to.odd {
-		f.odd = f.odd.with(id, f.ac.words)
+		f.odd = f.odd.with(id, f.finder.words)
 	}
 	return f
 }
 
 // filter says which literals a text holds.
 type filter struct {
-	ac  *automaton
-	odd bits // literals that a text with U+212A or U+017F may match in another spelling
+	finder *finder
+	odd    bits // literals that a text with U+212A or U+017F may match in another spelling
 }
 
 // scan adds the literals of a text to found.
 func (f *filter) scan(text string, found bits) bits {
-	found, ascii := f.ac.scan(text, found)
+	found, ascii := f.finder.scan(text, found)
 	if !ascii && f.odd != nil && (strings.Contains(text, "\u212a") || strings.Contains(text, "\u017f")) {
 		found = found.union(f.odd)
 	}
 	return found
+}
+
+// possible says whether texts that hold the literals found could meet every group.
+func (c *condition) possible(found bits) bool {
+	for i := range c.groups {
+		if !c.groups[i].possible(found) {
+			return false
+		}
+	}
+	return true
 }
 
 // possible says whether texts that hold the literals found could meet the group.

@@ -112,7 +112,7 @@ func (w *worker) record(view rollouts.View) {
 // leftovers looks for what should be gone.
 func (c *chaos) leftovers() {
 	for id, container := range c.names {
-		if left := containersNamed(id); len(left) > 0 {
+		if left := c.containersNamed(id); len(left) > 0 {
 			c.violation("rollout %s: containers left: %v", id, left)
 		}
 		if container == "" {

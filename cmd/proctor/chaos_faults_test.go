@@ -33,7 +33,7 @@ func (w *worker) inject(kind string) {
 		}
 	case "kill box":
 		w.killed = true
-		if out, err := exec.Command("docker", "kill", w.container()).CombinedOutput(); err != nil && !strings.Contains(string(out), "is not running") {
+		if out, err := w.docker("kill", w.container()); err != nil && !strings.Contains(string(out), "is not running") {
 			w.violation("kill the box of %s: %v: %s", w.made.ID, err, out)
 		}
 		w.call("echo done", "")
@@ -132,22 +132,29 @@ func (w *worker) container() string {
 	return w.names[w.made.ID]
 }
 
+// docker runs the client while nobody restarts the daemon: what is torn then is this test's question, not an answer.
+func (c *chaos) docker(args ...string) ([]byte, error) {
+	c.hold.RLock()
+	defer c.hold.RUnlock()
+	return exec.Command("docker", args...).CombinedOutput()
+}
+
 // containersNamed lists the containers of a rollout.
-func containersNamed(id string) []string {
-	out, err := exec.Command("docker", "ps", "-aq", "--no-trunc", "--filter", "label=proctor.name="+id).Output()
+func (c *chaos) containersNamed(id string) []string {
+	out, err := c.docker("ps", "-aq", "--no-trunc", "--filter", "label=proctor.name="+id)
 	if err != nil {
-		return []string{err.Error()}
+		return []string{string(out) + err.Error()}
 	}
 	return strings.Fields(string(out))
 }
 
 // containerOf gives the one container of a rollout, and whose its label says it is.
-func containerOf(id string) (name, owner string, err error) {
-	found := containersNamed(id)
+func (c *chaos) containerOf(id string) (name, owner string, err error) {
+	found := c.containersNamed(id)
 	if len(found) != 1 {
 		return "", "", fmt.Errorf("containers %v, want one", found)
 	}
-	out, err := exec.Command("docker", "inspect", "--format", `{{index .Config.Labels "proctor"}}`, found[0]).Output()
+	out, err := c.docker("inspect", "--format", `{{index .Config.Labels "proctor"}}`, found[0])
 	return found[0], strings.TrimSpace(string(out)), err
 }
 

@@ -270,7 +270,7 @@ func (w *worker) create(disk int) bool {
 		return false
 	}
 	w.made, w.calls, w.next, w.disk, w.killed, w.cruel = &made, map[string]toldCall{}, 0, disk, false, false
-	id, owner, err := containerOf(made.ID)
+	id, owner, err := w.containerOf(made.ID)
 	w.count(func(r *chaosReport) { r.Made++; w.names[made.ID], w.owner = id, owner })
 	if err != nil {
 		w.violation("rollout %s: its container: %v", made.ID, err)

@@ -77,13 +77,37 @@ func components(p string) []string {
 	return strings.FieldsFunc(p, func(c rune) bool { return c == '/' })
 }
 
-// testPattern compiles one of a task's test paths: a folder, a file, or a pattern in which ** stands
-// for any number of folders. It matches what is at or under the path.
-func testPattern(p string) *regexp.Regexp {
+// testPath is one of a task's test paths: a folder, a file, or a pattern in which ** stands for any number of
+// folders. Most have no pattern, and there are a task's tests in every rollout: those cost nothing to make.
+type testPath struct {
+	plain   string
+	pattern *regexp.Regexp // nil where plain is all
+}
+
+// covers tells whether a path relative to workdir is at or under the test path.
+func (t testPath) covers(rel string) bool {
+	if t.pattern != nil {
+		return t.pattern.MatchString(rel)
+	}
+	below, ok := strings.CutPrefix(rel, t.plain)
+	return ok && (below == "" || below[0] == '/')
+}
+
+// newTestPath reads a test path relative to workdir; false where there is none.
+func newTestPath(p string) (testPath, bool) {
 	p = strings.Trim(strings.TrimPrefix(p, "./"), "/")
 	if p == "" {
-		return nil
+		return testPath{}, false
 	}
+	if !strings.ContainsAny(p, "*?") {
+		return testPath{plain: p}, true
+	}
+	rx := testPattern(p)
+	return testPath{pattern: rx}, rx != nil
+}
+
+// testPattern compiles a test path with a pattern. It matches what is at or under the path.
+func testPattern(p string) *regexp.Regexp {
 	var b strings.Builder
 	b.WriteString("^")
 	slash := false // the last component still wants its slash
@@ -106,7 +130,7 @@ func testPattern(p string) *regexp.Regexp {
 			}
 		}
 	}
-	b.WriteString("(?:/.*)?$")
+	b.WriteString("(?s:/.*)?$")
 	rx, err := regexp.Compile(b.String())
 	if err != nil {
 		return nil

@@ -15,7 +15,7 @@ type taskFacts struct {
 	vars     rules.Vars
 	workdir  string
 	hidden   []string // absolute, clean
-	tests    []*regexp.Regexp
+	tests    []testPath
 	testGlob []string // the same as patterns, relative to workdir
 	allowed  []string
 	upstream []string // hosts
@@ -46,8 +46,8 @@ func newTaskFacts(t Task) taskFacts {
 		}
 	}
 	for _, p := range t.Vars["test_paths"] {
-		if rx := testPattern(strings.TrimPrefix(p, out.workdir+"/")); rx != nil {
-			out.tests = append(out.tests, rx)
+		if test, ok := newTestPath(strings.TrimPrefix(p, out.workdir+"/")); ok {
+			out.tests = append(out.tests, test)
 			out.testGlob = append(out.testGlob, strings.Trim(strings.TrimPrefix(strings.TrimPrefix(p, out.workdir+"/"), "./"), "/"))
 		}
 	}
@@ -116,8 +116,8 @@ func (t taskFacts) isTest(p string) bool {
 	if !ok {
 		return false
 	}
-	for _, rx := range t.tests {
-		if rx.MatchString(rel) {
+	for _, test := range t.tests {
+		if test.covers(rel) {
 			return true
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -19,13 +20,25 @@ import (
 // daemonPidFile is written by the daemon when it starts.
 const daemonPidFile = "/var/run/docker.pid"
 
-// daemonStart tells when the daemon was started, by the age of its pid file.
-func daemonStart() (time.Time, error) {
-	info, err := os.Stat(daemonPidFile)
-	if err != nil {
-		return time.Time{}, err
+// daemonSocket is where a daemon listens that was told nothing else, by both of its usual names.
+var daemonSocket = []string{"/var/run/docker.sock", "/run/docker.sock"}
+
+// daemonStart tells when the daemon of a host (unix://PATH) was started; the zero time where that cannot be told. A daemon
+// makes its socket anew, unless a service manager keeps it, and then the daemon is in the usual place and has a pid file
+// there. A daemon elsewhere has nothing to do with that file.
+func daemonStart(host string) time.Time {
+	socket := strings.TrimPrefix(host, "unix://")
+	files := []string{socket}
+	if slices.Contains(daemonSocket, socket) {
+		files = append(files, daemonPidFile)
 	}
-	return info.ModTime(), nil
+	var latest time.Time
+	for _, file := range files {
+		if info, err := os.Stat(file); err == nil && info.ModTime().After(latest) {
+			latest = info.ModTime()
+		}
+	}
+	return latest
 }
 
 // bootTime tells when the machine was started.

@@ -2,6 +2,8 @@ package docker
 
 import (
 	"math"
+	"os"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -58,5 +60,23 @@ func TestRestarted(t *testing.T) {
 		if got := restarted(row.container, row.daemon, row.boot); got != row.want {
 			t.Errorf("%+v: %q", row, got)
 		}
+	}
+}
+
+// A daemon elsewhere is as old as its socket, whatever the machine's own daemon did.
+func TestDaemonStart(t *testing.T) {
+	socket := filepath.Join(t.TempDir(), "d.sock")
+	if got := daemonStart("unix://" + socket); !got.IsZero() {
+		t.Errorf("no socket: %v", got)
+	}
+	if err := os.WriteFile(socket, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	made := time.Unix(1_000_000, 0)
+	if err := os.Chtimes(socket, made, made); err != nil {
+		t.Fatal(err)
+	}
+	if got := daemonStart("unix://" + socket); !got.Equal(made) {
+		t.Errorf("%v, want %v", got, made)
 	}
 }

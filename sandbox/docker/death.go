@@ -135,9 +135,8 @@ func (e *Engine) hostDeed(ctx context.Context, c container.InspectResponse) stri
 		return ""
 	}
 	// The daemon forgets its log when it restarts. What cannot be read counts as long ago: no evidence.
-	daemon, _ := daemonStart()
 	boot, _ := bootTime()
-	return restarted(started, daemon, boot)
+	return restarted(started, daemonStart(e.cli.DaemonHost()), boot)
 }
 
 // restarted says what was restarted since a container was started, or "".

@@ -243,7 +243,7 @@ func TestCutsAtCharacters(t *testing.T) {
 
 func TestEnv(t *testing.T) {
 	env := baseEnv([]string{"A=1", "A=2", "PAGER=less", "bad", "=x", "N=a\x00b"}, identity{name: "u", home: "/h"})
-	for name, want := range map[string]string{"A": "1", "PAGER": "less", "GIT_PAGER": "cat", "HOME": "/h", "USER": "u", "N": "", "bad": ""} {
+	for name, want := range map[string]string{"A": "1", "PAGER": "less", "GIT_PAGER": "cat", "HOME": "/h", "USER": "u", "SHELL": firstShell(), "N": "", "bad": ""} {
 		if got := lookup(env, name); got != want {
 			t.Errorf("%s=%q, want %q", name, got, want)
 		}

@@ -1,4 +1,4 @@
-package rules
+package lazydfa
 
 import (
 	"math/rand/v2"
@@ -9,10 +9,10 @@ import (
 )
 
 // sameAsRegexp holds the automaton of expr against package regexp on a text.
-func sameAsRegexp(t *testing.T, re *regexp.Regexp, d *dfa, text string) {
+func sameAsRegexp(t *testing.T, re *regexp.Regexp, d *DFA, text string) {
 	t.Helper()
 	want := re.MatchString(text)
-	if got, ok := d.match(text); ok && got != want {
+	if got, ok := d.Match(text); ok && got != want {
 		t.Errorf("%q on %q: %t, regexp says %t", re, text, got, want)
 	}
 }
@@ -29,11 +29,11 @@ func TestDFAAgreesWithRegexp(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		d := newDFA(expr)
+		d := New(expr)
 		for range 30 {
 			text := randomText(r, 10)
 			sameAsRegexp(t, re, d, text)
-			if _, ok := d.match(text); ok {
+			if _, ok := d.Match(text); ok {
 				known++
 			}
 		}
@@ -58,7 +58,7 @@ func FuzzDFA(f *testing.F) {
 		if err != nil {
 			return
 		}
-		d := newDFA(expr)
+		d := New(expr)
 		for _, x := range []string{text, text, text + "\n" + text, ""} {
 			sameAsRegexp(t, re, d, x)
 		}
@@ -68,24 +68,20 @@ func FuzzDFA(f *testing.F) {
 // A text that makes ever new states is given up in bounded memory, and the answer stays right.
 func TestDFAIsBounded(t *testing.T) {
 	expr := `(?:a|b)*a(?:a|b){14}c`
-	re, d := regexp.MustCompile(expr), newDFA(expr)
+	re, d := regexp.MustCompile(expr), New(expr)
 	r := rand.New(rand.NewPCG(7, 8))
 	var b strings.Builder
 	for range 1 << 15 {
 		b.WriteByte("ab"[r.IntN(2)])
 	}
-	if _, ok := d.match(b.String()); ok {
+	if _, ok := d.Match(b.String()); ok {
 		t.Error("2^15 states fit")
 	}
 	if n := d.live.Load().bytes; n > maxStateBytes+4096 {
 		t.Errorf("%d bytes of states", n)
 	}
-	a, err := reAtom(expr)
-	if err != nil {
-		t.Fatal(err)
-	}
 	for _, tail := range []string{"", "c"} {
-		if text := b.String()[:2000] + tail; a.match(text) != re.MatchString(text) {
+		if text := b.String()[:2000] + tail; MustCompile(expr).MatchString(text) != re.MatchString(text) {
 			t.Errorf("wrong answer with tail %q", tail)
 		}
 	}
@@ -93,16 +89,16 @@ func TestDFAIsBounded(t *testing.T) {
 
 func TestDFAGivesUpOnWideClasses(t *testing.T) {
 	for _, expr := range []string{`\p{L}+\P{Lu}\p{Greek}[^\p{Mn}]`, strings.Repeat(`[a-z]x`, 4000)} {
-		if _, ok := newDFA(expr).match("abc"); ok {
+		if _, ok := New(expr).Match("abc"); ok {
 			re := regexp.MustCompile(expr)
-			sameAsRegexp(t, re, newDFA(expr), "aB\u03b1\u0301")
+			sameAsRegexp(t, re, New(expr), "aB\u03b1\u0301")
 		}
 	}
 }
 
 func TestDFAIsSafeForConcurrentUse(t *testing.T) {
 	expr := `(?i)\b(?:note|memo)\W{0,4}(?:to\s+)?(?:\w+\s+){0,2}(?:judge|monitor)\b`
-	re, d := regexp.MustCompile(expr), newDFA(expr)
+	re, d := regexp.MustCompile(expr), New(expr)
 	var wg sync.WaitGroup
 	for w := range 4 {
 		wg.Go(func() {
@@ -114,7 +110,7 @@ func TestDFAIsSafeForConcurrentUse(t *testing.T) {
 					text = append(text, words[r.IntN(len(words))])
 				}
 				s := strings.Join(text, " ")
-				if got, ok := d.match(s); ok && got != re.MatchString(s) {
+				if got, ok := d.Match(s); ok && got != re.MatchString(s) {
 					t.Errorf("%q: %t", s, got)
 				}
 			}
@@ -126,11 +122,11 @@ func TestDFAIsSafeForConcurrentUse(t *testing.T) {
 func BenchmarkDFA(b *testing.B) {
 	expr := `(?i)\b(note|notice|message|memo|reminder)\W{0,4}(to|for)?\s*(the\s+)?(\w+\s+){0,2}(reviewer|judge|monitor|grader)\b`
 	text := strings.Repeat("def split(text): # a note on what it returns\n    return text.split(',')\n", 100)
-	re, d := regexp.MustCompile(expr), newDFA(expr)
+	re, d := regexp.MustCompile(expr), New(expr)
 	b.Run("dfa", func(b *testing.B) {
 		b.SetBytes(int64(len(text)))
 		for b.Loop() {
-			d.match(text)
+			d.Match(text)
 		}
 	})
 	b.Run("regexp", func(b *testing.B) {
@@ -139,4 +135,41 @@ func BenchmarkDFA(b *testing.B) {
 			re.MatchString(text)
 		}
 	})
+}
+
+// alphabet makes texts in which short expressions meet often; it holds the folds of k and s, and a
+// byte that is no UTF-8.
+var alphabet = []string{"a", "b", "K", "k", "s", "S", "ſ", "K", "é", "É", "\xff", " ", "git", "log", "--all", "/", "x1", "\n"}
+
+// randomText makes a text of at most n pieces.
+func randomText(r *rand.Rand, n int) string {
+	var b strings.Builder
+	for range r.IntN(n + 1) {
+		b.WriteString(alphabet[r.IntN(len(alphabet))])
+	}
+	return b.String()
+}
+
+// randomExpr makes a regular expression of some depth.
+func randomExpr(r *rand.Rand, depth int) string {
+	if depth == 0 {
+		words := []string{"git", "log", "ks", "aK", "éa", "Ék", `\b`, "[ab]", "é", ".", `\s`, "x1", "--all", "[^a]", "k"}
+		return words[r.IntN(len(words))]
+	}
+	a, b := randomExpr(r, depth-1), randomExpr(r, depth-1)
+	switch r.IntN(8) {
+	case 0:
+		return "(?:" + a + "|" + b + ")"
+	case 1:
+		return "(?:" + a + ")*" + b
+	case 2:
+		return "(?:" + a + ")+"
+	case 3:
+		return "(?i:" + a + b + ")"
+	case 4:
+		return "(?:" + a + "){2,3}" + b
+	case 5:
+		return "(?:" + a + ")?" + b
+	}
+	return a + b
 }

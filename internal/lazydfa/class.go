@@ -1,4 +1,4 @@
-package rules
+package lazydfa
 
 import (
 	"encoding/binary"
@@ -17,6 +17,7 @@ const (
 	kindLine
 	kindWord
 	kindOther
+	numKinds
 )
 
 // rune gives a rune of the kind, -1 for none.
@@ -36,17 +37,45 @@ func kindOf(r rune) runeKind {
 
 // classes parts the runes into classes that no instruction of a program tells apart.
 type classes struct {
-	n      int
-	ascii  [utf8.RuneSelf]uint8
-	from   []rune // starts of the ranges of runes, ascending from 0
-	class  []uint8
-	sample []rune // a rune of each class
-	kinds  []runeKind
+	n     int
+	ascii [utf8.RuneSelf]uint8
+	from  []rune // starts of the ranges of runes, ascending from 0
+	class []uint8
+	kinds []runeKind
+	index []int      // by instruction, its kind among those that read a rune; -1 of one that reads none
+	takes []classSet // by kind, the classes of the runes that it reads
+}
+
+// classSet is a set of classes.
+type classSet [(maxClasses + 63) / 64]uint64
+
+func (s *classSet) has(class uint32) bool { return s[class>>6]&(1<<(class&63)) != 0 }
+
+// asked gives the kinds as the program tells them apart: without \b a letter is like any other rune, and without
+// ^ and $ of lines so is a newline, so that fewer states are alike in all but what nobody asks.
+func (k runeKind) asked(of syntax.EmptyOp) runeKind {
+	const lines, words = syntax.EmptyBeginLine | syntax.EmptyEndLine, syntax.EmptyWordBoundary | syntax.EmptyNoWordBoundary
+	if k == kindLine && of&lines == 0 || k == kindWord && of&words == 0 {
+		return kindOther
+	}
+	return k
+}
+
+// emptyOps gives what the program asks about between runes.
+func emptyOps(prog *syntax.Prog) (ops syntax.EmptyOp) {
+	for i := range prog.Inst {
+		if prog.Inst[i].Op == syntax.InstEmptyWidth {
+			ops |= syntax.EmptyOp(prog.Inst[i].Arg)
+		}
+	}
+	return ops
 }
 
 // classesOf gives the classes of a program; false where there are too many.
 func classesOf(prog *syntax.Prog) (c classes, ok bool) {
-	insts := distinct(prog)
+	var insts []*syntax.Inst
+	insts, c.index = distinct(prog)
+	ops := emptyOps(prog)
 	edges := []rune{0, '\n', '\n' + 1, '0', '9' + 1, 'A', 'Z' + 1, '_', '_' + 1, 'a', 'z' + 1}
 	for _, in := range insts {
 		edges = append(edges, edgesOf(in)...)
@@ -57,9 +86,11 @@ func classesOf(prog *syntax.Prog) (c classes, ok bool) {
 		return c, false
 	}
 	byTaste := map[string]uint8{}
+	c.takes = make([]classSet, len(insts))
 	taste := make([]byte, len(insts)+1)
 	for _, r := range c.from {
-		taste[len(insts)] = byte(kindOf(r))
+		kind := kindOf(r).asked(ops)
+		taste[len(insts)] = byte(kind)
 		for i, in := range insts {
 			taste[i] = 0
 			if in.MatchRune(r) {
@@ -73,7 +104,10 @@ func classesOf(prog *syntax.Prog) (c classes, ok bool) {
 			}
 			n = uint8(c.n)
 			byTaste[string(taste)] = n
-			c.sample, c.kinds = append(c.sample, r), append(c.kinds, kindOf(r))
+			for i := range insts {
+				c.takes[i][c.n>>6] |= uint64(taste[i]) << (c.n & 63)
+			}
+			c.kinds = append(c.kinds, kind)
 			c.n++
 		}
 		c.class = append(c.class, n)
@@ -90,27 +124,31 @@ func (c *classes) of(r rune) int {
 	return int(c.class[i-1])
 }
 
-// distinct gives the instructions that read a rune, one of each kind.
-func distinct(prog *syntax.Prog) []*syntax.Inst {
-	var out []*syntax.Inst
-	seen := map[string]bool{}
-	for i := range prog.Inst {
-		in := &prog.Inst[i]
+// distinct gives the instructions that read a rune, one of each kind, and for every instruction the index of its kind,
+// -1 for those that read none.
+func distinct(prog *syntax.Prog) (kinds []*syntax.Inst, index []int) {
+	seen := map[string]int{}
+	for pc := range prog.Inst {
+		in := &prog.Inst[pc]
 		switch in.Op {
 		case syntax.InstRune, syntax.InstRune1, syntax.InstRuneAny, syntax.InstRuneAnyNotNL:
 		default:
+			index = append(index, -1)
 			continue
 		}
 		key := make([]byte, 0, 64)
 		for _, r := range append(slices.Clone(in.Rune), rune(in.Op), rune(in.Arg)) {
 			key = binary.LittleEndian.AppendUint32(key, uint32(r))
 		}
-		if !seen[string(key)] {
-			seen[string(key)] = true
-			out = append(out, in)
+		i, known := seen[string(key)]
+		if !known {
+			i = len(kinds)
+			seen[string(key)] = i
+			kinds = append(kinds, in)
 		}
+		index = append(index, i)
 	}
-	return out
+	return kinds, index
 }
 
 // edgesOf gives where an instruction's answer may change, going up the runes.
