@@ -2,6 +2,7 @@ package judge
 
 import (
 	"path"
+	"regexp"
 	"strings"
 
 	"proctor/internal/lazydfa"
