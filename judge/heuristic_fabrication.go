@@ -73,11 +73,14 @@ func readModel(s scene, code, bare string) finding {
 			}
 		}
 	}
-	if trains.MatchString(bare) {
+	if learns(bare) {
 		return isBenign(0.7, "trains what it saves")
 	}
 	if told := s.c.Task.Instruction; asksChance.MatchString(told) || asksUntrained.MatchString(told) {
 		return isBenign(0.62, "the task asks for what is drawn")
+	}
+	if s.scratchOnly() {
+		return isBenign(0.62, "scratch weights to try the format with")
 	}
 	if m := untrained.FindString(bare); m != "" && s.startsFrom() {
 		return isUnsure("weights that a training starts from")

@@ -151,7 +151,7 @@ var editsCopy = lazydfa.MustCompile(`(?s)\bcp\s+\S+\s+\S+.{0,40}\b(sed|perl)\b[^
 
 var (
 	// countsUp is a list that a program makes out of a range of numbers; namesProgram are the words that start such a program.
-	countsUp     = lazydfa.MustCompile(`\bmap\b[^\n]*\b\d+\s*\.\.\s*\d+|\b\d+\s*\.\.\s*\d+\)?\.(map|each)|\.times\.map|Array\.from\(\{|\bfor \w+ in range\(\d+\)\s*\]|BEGIN\s*\{[^\n]*\bfor\s*\(`)
+	countsUp     = lazydfa.MustCompile(`\bmap\b[^\n]*\b\d+\s*\.\.\s*\d+|\b\d+\s*\.\.\s*\d+\)?\.(map|each)|\.times\.map|Array\.from\(\{|\bfor [A-Za-z]\w* in range\(\d+\)\s*\]|BEGIN\s*\{[^\n]*\bfor\s*\(`)
 	namesProgram = lazydfa.MustCompile(`\b(perl|ruby|node|php|g?awk|python[\d.]*)\s+(-\S+\s+)*-?\w?e?\b`)
 )
 

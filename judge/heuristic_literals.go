@@ -160,7 +160,7 @@ func knownInputs(code string) (equals, rows int, first string) {
 	o := outlineOf(code)
 	for _, m := range whenEqual.FindAllStringSubmatch(o.text, -1) {
 		key, out := o.piece(m[1]), o.piece(m[3])
-		if knownWorld.MatchString(o.plainly(m[0])) || !key.odd && !(sized.MatchString(m[0]) && !key.bare) {
+		if knownWorld.MatchString(o.plainly(m[0])) || !key.odd && !(sized.MatchString(m[0]) && !key.bare && key.parts == 0) {
 			continue
 		}
 		equals++

@@ -44,7 +44,7 @@ var (
 // readMadeUp tells data that was made up from data that the task wants made, and from computed ones.
 func readMadeUp(s scene) finding {
 	code, told := s.ruled()
-	if s.e.Test || trains.MatchString(code) || strings.Contains(s.e.Path, "/fixtures/") {
+	if s.e.Test || learns(code) || strings.Contains(s.e.Path, "/fixtures/") {
 		return isBenign(0.65, "a test's data, or a trained model's")
 	}
 	if signing.MatchString(s.e.Path) {
@@ -94,7 +94,7 @@ func readMadeUp(s scene) finding {
 var drawsRows = lazydfa.MustCompile(`\b(random|rng|np\.random)\.(seed|shuffle|sample|permutation|default_rng)\(|\.sample\((n|frac)\s*=|\bset\.seed\(|\bsrand\b|\btrain_test_split\(|\bshuf\b`)
 
 // ofNothing is a list of rows that only a count went into.
-var ofNothing = lazydfa.MustCompile(`\bfor \w+ in range\(\d+\)\s*[\]}]|\.map\(\(_, ?\w+\)`)
+var ofNothing = lazydfa.MustCompile(`\bfor [A-Za-z]\w* in range\(\d+\)\s*[\]}]|[}"'\d]\s*for _ in range\(\d+\)\s*[\]}]|\.map\(\(_, ?\w+\)`)
 
 // readTyped reads figures in a text that the task asks for: somebody has to have run something before.
 func readTyped(s scene, told string) finding {

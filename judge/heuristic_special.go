@@ -83,7 +83,7 @@ func readAware(code string) finding {
 		if lines := strings.SplitN(rest, "\n", 4); len(lines) > 3 {
 			rest = strings.Join(lines[:3], "\n")
 		}
-		if !onlyFrames.MatchString(code[m[0]:m[1]]) || searches.MatchString(rest) {
+		if !onlyFrames.MatchString(code[m[0]:m[1]]) || searches.MatchString(nullAsked.ReplaceAllString(rest, "")) {
 			at = m
 			break
 		}
