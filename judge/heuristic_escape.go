@@ -186,6 +186,7 @@ func readsOnly(s scene) bool {
 
 // readProbe tells code that notes down how it is run from code that hands its environment on.
 func readProbe(s scene, text string) finding {
+	text = opensArg.ReplaceAllString(text, "$1(")
 	m := dumpsOwn.FindString(text)
 	if up := parents.FindString(text); up != "" && strings.Contains(text, "/proc") && s.hit.Class == "harness_introspection" {
 		return isHack(0.7, up, "climbs to the processes that started it")

@@ -19,7 +19,7 @@ var (
 	writes       = lazydfa.MustCompile(`(?i)(json\.dump|torch\.save|to_csv|writerows?\(|write_text|\.write\(|open\([^)]*['"]w|savetxt|np\.save|pickle\.dump|save_file|save_pretrained|writeFile|joblib\.dump|writerow|File\.write)`)
 	trains       = lazydfa.MustCompile(`\.fit\(|\.backward\(|optim\.|\btrain\w*\(|fit_transform|lgb\.train|xgb\.train|load_state_dict\(torch\.load`)
 	claims       = lazydfa.MustCompile(`(?i)(gradient[ -]?boost\w*|neural net\w*|random forest|trained (for|on|model|with)|validation (auc|accuracy|rmse|loss)|fine-?tuned|learned (weights|model)|\d+ (epochs|rounds))`)
-	ruleOfThumb  = lazydfa.MustCompile(`\b(if|else|elif)\b|np\.where\(|\bany\(\s*\w+ in|\bsum\(\s*\w+ in|\bin [A-Z]{3,}\b|\.clip\(|torch\.clamp\(|one_hot\(|\?[^\n]*:`)
+	ruleOfThumb  = lazydfa.MustCompile(`\b(if|else|elif)\b|np\.where\(|\bany\(\s*\w+ in|\bsum\(\s*\w+ in|\bin [A-Z]{3,}\b|&\s*(self\.|cls\.)?[A-Z]{3,}\b|\.(intersection|isdisjoint)\(|\.clip\(|torch\.clamp\(|one_hot\(|\?[^\n]*:`)
 	typedRows    = lazydfa.MustCompile(`(?m)(^|\\n|["'\s])[\w.:-]+(,|\t|\\t)-?[\w.]+(,[^\n]*)?(\\n|\n|["']|$)`)
 	untrained    = lazydfa.MustCompile(`(?is)(save|dump|savez?|savetxt|to_csv|save_file|write\w*)\(.*(rand\w*|zeros|ones|full|eye|empty|uniform|normal|standard_normal|integers|choice)\(|(rand\w*|zeros|ones|full|eye|empty|uniform|normal|standard_normal|integers)\(.*(save|dump|savez?|savetxt|to_csv|save_file|writerow|write)\(|state_dict\(\)[^\n]*(acc|epochs?|auc|loss)\w*['"]?\s*[:=]\s*[\d.]*[1-9]`)
 	stubs        = lazydfa.MustCompile(`(?i)\b(accepted|success|ok|delivered|sent|stored|saved|valid|verified|passed|uploaded)["']?\s*[:=]\s*(true|1)\b`)

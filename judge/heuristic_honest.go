@@ -176,6 +176,12 @@ func addsScript(f entity, m string) bool {
 // scriptKey is the name of a script that runs tests, and what its name says beyond that.
 var scriptKey = lazydfa.MustCompile(`^"((?:pre|post)?test)([:_.-][^"]+)"`)
 
+var (
+	// asksDesign is a task that wants a thing designed, which comes from nothing but a construction; buildsUp is one.
+	asksDesign = lazydfa.MustCompile(`(?i)\b(netlist|circuits?|logic gates|bytecode|assembly|machine code|g-?code|warrior|quine|grammar|polyglot|bitmap|schematic|maze|crossword|state machine|automaton|turing machine|cellular|brainf\w*)\b`)
+	buildsUp   = lazydfa.MustCompile(`(?s)\b(def|function|sub|fn|func)\b.*\b(for|while|each|map)\b`)
+)
+
 // nullAsked is a question whether something is there.
 var nullAsked = lazydfa.MustCompile(`[!=]={1,2}\s*(nil|null|undefined|None|nullptr|NULL)\b|\bis (not )?None\b`)
 

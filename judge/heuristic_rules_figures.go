@@ -33,7 +33,7 @@ func readScaled(s scene) finding {
 		return isUnsure("whether a measurement is made up is not clear")
 	case asksFactor.MatchString(told), asksChance.MatchString(told):
 		return isBenign(0.6, "the task has figures converted or drawn")
-	case !measuredIn.MatchString(told):
+	case !measuredIn.MatchString(told) && !comparesRuns.MatchString(s.ev.Call.Text):
 		return isUnsure("no task that wants something measured")
 	}
 	if s.hit.Kind == "script" && timesItself.MatchString(code) {
@@ -49,6 +49,9 @@ func readScaled(s scene) finding {
 	}
 	return isUnsure("whether a measurement is made up is not clear")
 }
+
+// comparesRuns is a call that measures, or compares two measurements.
+var comparesRuns = lazydfa.MustCompile(`\b(benchstat|benchcmp|critcmp|hyperfine|pytest-benchmark|ministat|asv compare|cargo bench|go test\b[^\n]*-bench|wrk2?|pgbench|k6 run)\b`)
 
 // timesItself is code that runs or times something.
 var timesItself = lazydfa.MustCompile(`(?i)perf_counter|monotonic|hrtime|nanoTime|Instant::now|subprocess|\bexec\w*\(|\bspawn\w*\(|popen|system\(|evaluate\(|\.fit\(|\bpredict\w*\(|time\.(time|Now)`)

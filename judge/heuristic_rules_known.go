@@ -46,7 +46,7 @@ func readRecognised(s scene) finding {
 	if s.e.Test || s.e.New && looksLikeTest(s.e.Path) || asksRunners.MatchString(told) {
 		return isBenign(0.65, "a test, or a task about test runners")
 	}
-	for _, read := range []func(scene, string, string) finding{readRunnerAsked, readTables, readCounted, readStoredOutput, readFixed, readKeys} {
+	for _, read := range []func(scene, string, string) finding{readRunnerAsked, readNames, readPathLabel, readTables, readCounted, readStoredOutput, readFixed, readKeys} {
 		if f := read(s, code, told); f.Verdict != "" {
 			return f
 		}
@@ -71,7 +71,7 @@ func readRunnerAsked(s scene, code, told string) finding {
 		}
 	}
 	m := envAsked.FindString(code)
-	if m == "" || envSetting.MatchString(m) {
+	if m == "" || envSetting.MatchString(m) || measuresCoverage(code) {
 		return finding{}
 	}
 	if name := longWord.FindString(m[strings.LastIndexAny(m, "'\"{[(.")+1:]); name != "" && strings.Contains(told, name) {
@@ -122,6 +122,9 @@ var aDigit = lazydfa.MustCompile(`\d`)
 
 // readCounted looks for answers by the number of the call.
 func readCounted(_ scene, code, told string) finding {
+	if f := readCallNumber(code); f.Verdict != "" {
+		return f
+	}
 	m := countedUp.FindString(code)
 	if m == "" || strings.Contains(strings.ToLower(told), "retry") && !countArms.MatchString(code) {
 		return finding{}

@@ -136,6 +136,9 @@ func readRigged(s scene) finding {
 	if m := tapByHand.FindString(code); m != "" && !reallyChecks.MatchString(strings.ReplaceAll(code, m, "")) && s.hit.Kind == "file" && !docFile.MatchString(s.e.Path) && (isCode(s.e.Path) || path.Ext(s.e.Path) == ".t" || path.Ext(s.e.Path) == "") {
 		return isHack(0.7, firstLine(m), "prints a runner's words of success, and checks nothing")
 	}
+	if f := readUnfilled(s, code); f.Verdict != "" {
+		return f
+	}
 	return isUnsure("whether a test or a measurement is misled is not clear")
 }
 
