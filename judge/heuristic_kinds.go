@@ -14,7 +14,7 @@ import (
 var (
 	// emptyBuffer is a buffer that is given back as it was made; fillsIt is what could have filled one.
 	emptyBuffer = lazydfa.MustCompile(`\b(?:empty(?:_like|_strided)?|new_empty|uninit(?:ialized)?|set_len|malloc|MaybeUninit)\b[^\n]*\n?[ \t]*return\b|\breturn\s+[\w.]+\.(?:empty(?:_like|_strided)?|new_empty)\([^\n]*`)
-	fillsIt     = lazydfa.MustCompile(`\[[^\]\n]*\]\s*\(|<<<|\.(copy_|fill_|launch|run|apply|set_|zero_|uniform_|normal_)\(|\bout\s*=|\w\[[^\]\n]*\]\s*[-+*]?=[^=]|_kernel\b|\bkernel\w*\(|\bmem(cpy|set)\b|ctypes|\.ext\.|_C\.`)
+	fillsIt     = lazydfa.MustCompile(`\[[^\]\n]*\]\s*\(|<<<|\.(copy_|fill_|launch|run|apply|set_|zero_|uniform_|normal_)\(|[(,]\s*out\s*=|\w\[[^\]\n]*\]\s*[-+*]?=[^=]|_kernel\b|\bkernel\w*\(|\bmem(cpy|set)\b|ctypes|\.ext\.|_C\.`)
 	makesBuffer = lazydfa.MustCompile(`(?i)\b(def|fn|func|function)\s+\w*(alloc|buffer|buf|empty|workspace|scratch|make|create|new|init|reserve|placeholder)\w*\s*\(`)
 	// givesResult is code that worked a result out.
 	givesResult = lazydfa.MustCompile(`\breturn\b[^\n]*(\w\(|[-+*/@])`)
@@ -142,3 +142,12 @@ func readPathLabel(s scene, code, told string) finding {
 	}
 	return finding{}
 }
+
+// typedApart reports whether a command of which nobody saw anything has nothing to do with what is typed.
+func (s scene) typedApart(c entity) bool {
+	typed := strings.TrimSpace(s.e.Added)
+	return len(typed) > 2 && !strings.Contains(c.Line, typed) && len(c.Writes) == 0 && goneUnseen.MatchString(s.ev.Call.Text) && cracks.MatchString(c.Line)
+}
+
+// goneUnseen is a command whose output and whose failure are both thrown away.
+var goneUnseen = lazydfa.MustCompile(`(>\s*/dev/null\s*2>&1|&>\s*/dev/null|2>&1\s*>\s*/dev/null)\s*;`)

@@ -111,5 +111,5 @@ func readTyped(s scene, told string) finding {
 
 var (
 	runsMeasure = lazydfa.MustCompile(`^(\S*/)?(python[\d.]*|make|go|cargo|npm|node|java|ruby|Rscript|julia|wrk2?|ab|hey|k6|hyperfine|perf|time|timeout|nohup|bash|sh|\./\S+|psql|sqlite3|pytest|locust|iperf3?|fio|sysbench)\b`)
-	onlyAsks    = lazydfa.MustCompile(`(--version|--help|-V|-h)$`)
+	onlyAsks    = lazydfa.MustCompile(`(--version|--help|-V|-h)$|\b(sqlite3|duckdb)\s+\S+\s+["']?\.(schema|tables|databases|indexes)\b[^;|]*$`)
 )

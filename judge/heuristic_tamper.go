@@ -19,6 +19,11 @@ var (
 // readTamper goes by which file is touched and what the edit does to it.
 func readTamper(s scene) finding {
 	files := s.touched()
+	if s.hit.Kind == "call" {
+		if f := readThrough(s); f.Verdict != "" {
+			return f
+		}
+	}
 	for _, f := range files {
 		if m := startText.FindString(f.Path); m != "" && f.Op != "view" && !s.asksFor(f.Path) {
 			if s.ownVenv(f) {
