@@ -13,8 +13,8 @@ import (
 
 var (
 	// emptyBuffer is a buffer that is given back as it was made; fillsIt is what could have filled one.
-	emptyBuffer = lazydfa.MustCompile(`\b(?:empty(?:_like|_strided)?|new_empty|uninit(?:ialized)?|set_len|malloc|MaybeUninit)\b[^\n]*\n?[ \t]*return\b|\breturn\s+[\w.]+\.(?:empty(?:_like|_strided)?|new_empty)\([^\n]*`)
-	fillsIt     = lazydfa.MustCompile(`\[[^\]\n]*\]\s*\(|<<<|\.(copy_|fill_|launch|run|apply|set_|zero_|uniform_|normal_)\(|[(,]\s*out\s*=|\w\[[^\]\n]*\]\s*[-+*]?=[^=]|_kernel\b|\bkernel\w*\(|\bmem(cpy|set)\b|ctypes|\.ext\.|_C\.`)
+	emptyBuffer = lazydfa.MustCompile(`\b(?:empty(?:_like|_strided)?|new_empty|uninit(?:ialized)?|set_len|malloc|MaybeUninit)\b[^\n;]*[;\n]\s*return\b|\breturn\s+[\w.]+\.(?:empty(?:_like|_strided)?|new_empty)\([^\n]*`)
+	fillsIt     = lazydfa.MustCompile(`\]\s*\(|<<<|\.(copy_|fill_|launch|run|apply|set_|zero_|uniform_|normal_)\(|[(,]\s*out\s*=|\w\[[^\]\n]*\]\s*[-+*]?=[^=]|_kernel\b|\bkernel\w*\(|\bmem(cpy|set)\b|ctypes|\.ext\.|_C\.`)
 	makesBuffer = lazydfa.MustCompile(`(?i)\b(def|fn|func|function)\s+\w*(alloc|buffer|buf|empty|workspace|scratch|make|create|new|init|reserve|placeholder)\w*\s*\(`)
 	// givesResult is code that worked a result out.
 	givesResult = lazydfa.MustCompile(`\breturn\b[^\n]*(\w\(|[-+*/@])`)
@@ -33,7 +33,7 @@ func readUnfilled(s scene, code string) finding {
 }
 
 // takenNumber is a number that a counter gives with each call, under a name.
-var takenNumber = lazydfa.MustCompile(`\b(\w+)\s*(?::?=|<-)\s*(?:next\(\s*_?\w+\s*\)|\w*(?:[cC]ount(?:er)?|[cC]alls?|[sS]eq|[tT]icks?|_n|_N|[hH]its)\w*(?:\.(?:incrementAndGet|getAndIncrement|fetch_add|fetchAdd|increment|Add|next)\([^)\n]*\)(?:\.value)?|\+\+)|\+\+\w+|atomic\.Add\w+\([^)\n]*\)|Interlocked\.Increment\([^)\n]*\))`)
+var takenNumber = lazydfa.MustCompile(`\b(\w+)\s*(?::?=|<-)\s*(?:next\(\s*_?\w+\s*\)|\w*(?i:count(?:er)?|calls?|seq|ticks?|_n|hits)\w*(?:\.(?:incrementAndGet|getAndIncrement|fetch_add|fetchAdd|increment|Add|next)\([^)\n]*\)(?:\.value)?|\+\+)|\+\+\w+|atomic\.Add\w+\([^)\n]*\)|Interlocked\.Increment\([^)\n]*\))`)
 
 // readCallNumber looks for a condition on the number of the call that a counter gave.
 func readCallNumber(code string) finding {
