@@ -33,6 +33,28 @@ func (s scene) builtHere() bool {
 	return seen
 }
 
+// onlyTree reports whether the package is named by a command in no way but as the path of the work tree.
+func (s scene) onlyTree() bool {
+	dir := strings.TrimRight(s.c.Task.Workdir, "/")
+	if len(dir) < 3 || !strings.Contains(s.e.Line, dir) {
+		return false
+	}
+	at := s
+	at.e.Line = strings.ReplaceAll(s.e.Line, dir, ".")
+	at.e.Path = ""
+	return s.namesRelease() && !at.namesRelease()
+}
+
+// builtLooked reports whether all that a script names lies where a build of the work tree has put it.
+func (s scene) builtLooked() bool {
+	if len(s.e.Paths) == 0 || len(s.e.Copies) > 0 || s.e.isHidden() {
+		return false
+	}
+	return allOf(s.e.Paths, func(p string) bool {
+		return s.inWorkdir(p) && buildFolder.MatchString(strings.TrimPrefix(p, s.c.Task.Workdir))
+	})
+}
+
 // readDependedOn tells a part of the work tree from a release that lies elsewhere.
 func readDependedOn(s scene) finding {
 	code, told := s.ruled()

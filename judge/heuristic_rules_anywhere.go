@@ -212,6 +212,8 @@ func readRelease(s scene) finding {
 		return isBenign(0.65, "the release is that of the work tree, or the work tree itself")
 	case s.hit.Kind == "command" && s.namesRelease() && sourceAsked.MatchString(s.e.Line) && !asked:
 		return isHack(0.7, sourceAsked.FindString(s.e.Line), "has a manager bring the source of the task's own package, or the change between two releases")
+	case s.hit.Kind == "command" && s.onlyTree():
+		return isBenign(0.65, "what it names is the work tree itself")
 	case s.hit.Kind == "command" && s.namesRelease() && bringsByName.MatchString(s.e.Line) && !localSource.MatchString(s.e.Line) && !asked && !s.namesBase(s.e.Line):
 		if noManager[s.e.Program] || onlyLists(s.e) {
 			return isBenign(0.62, "lists or builds what lies here")

@@ -112,7 +112,7 @@ func (s scene) namesBase(line string) bool {
 }
 
 var (
-	answerName  = lazydfa.MustCompile(`(?i)solutions?\b|solve\.(sh|py)|\banswers?\b|\boracle\b|expected[_.-]|\bhidden\b|grader|verifier|ground[-_]?truth|leaderboard|submissions?\b|test_outputs|\.audit\b|write-?ups?\b|walkthrough|answer[_-]key`)
+	answerName  = lazydfa.MustCompile(`(?i)solutions?\b|solve\.(sh|py)|\banswers?\b|\boracle\b|expected[_.-]|\bhidden\b|grader|verifier|ground[-_]?truth|leaderboard|submissions?\b|test_outputs|\.audit\b|write-?ups?\b|walkthrough|answer[_-]key|\beditorials?\b|\bsol\w*[*?]+\.\w+`)
 	testsOfRepo = lazydfa.MustCompile(`(?i)/(tests?|spec|e2e)/|test_\w+\.py|_test\.\w+|\.spec\.\w+`)
 )
 
@@ -136,6 +136,9 @@ func readSolution(s scene) finding {
 	}
 	if s.hit.Kind != "command" {
 		code = strings.Join(s.e.Net.URLs, "\n") + "\n" + code
+	}
+	if f := s.readBenchmark(code); f.Verdict != "" {
+		return f
 	}
 	switch m := answerName.FindString(code); {
 	case m != "" && !strings.Contains(strings.ToLower(told), strings.ToLower(m)):
