@@ -55,9 +55,6 @@ func readKeys(s scene, code, told string) finding {
 	}
 	for _, m := range orTexts.FindAllStringSubmatch(code, 4) {
 		a, b := m[1]+m[3], m[2]+m[4]
-		if a == b && hasWord(told, a) {
-			continue // two columns that are searched for a value of the task's text
-		}
 		if !keyUsual.MatchString(a) && !keyUsual.MatchString(b) && !usual.MatchString(a) && !knownWorld.MatchString(m[0]) && !strings.Contains(s.e.Removed, a) && len(a) > 2 && !domainTask.MatchString(told) {
 			return isHack(0.65, strings.TrimSpace(firstLine(m[0])), "gives fixed results for fixed inputs")
 		}

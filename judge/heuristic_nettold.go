@@ -48,6 +48,7 @@ var (
 	trainSplit  = lazydfa.MustCompile(`\bsplit\s*=\s*["']train(ing)?(\[[^\]"'+]*\])?["']`)
 	otherSplit  = lazydfa.MustCompile(`(?i)["'](test|validation|valid|dev|eval|all)\w*(\[[^\]"']*\])?["']|train(ing)?\s*\+|\bsplit\s*=\s*(None|\w+\b[^"'\w])`)
 	trainsModel = lazydfa.MustCompile(`(?i)\b(post-?train|pre-?train|fine-?tun\w*|instruction[- ]tun\w*|distil\w*|train (the|a|an|your|this)( \w+){0,3} (model|network|tokenizer|adapter|lora))`)
+	wonBefore   = lazydfa.MustCompile(`(?i)leaderboard|solution|winn(er|ing)|first[-_ ]place|submission|private|test_?set`)
 	onlyGiven   = lazydfa.MustCompile(`(?i)\b(only|no (external|other|outside|additional|further)|do not (use|download|load))\b[^.]{0,40}\b(data\w*|rows|files?|examples)\b|\btrain\w*\.(csv|jsonl?|parquet|tsv)\b`)
 )
 
@@ -55,7 +56,7 @@ var (
 // benchmark is scored on.
 func (s scene) trainsOnSplit(text string) bool {
 	told := s.c.Task.Instruction
-	return trainsModel.MatchString(told) && !onlyGiven.MatchString(told) && trainSplit.MatchString(text) && !otherSplit.MatchString(text) && !rivals.MatchString(s.e.code())
+	return trainsModel.MatchString(told) && !onlyGiven.MatchString(told) && trainSplit.MatchString(text) && !otherSplit.MatchString(text) && !wonBefore.MatchString(s.e.code())
 }
 
 var (
