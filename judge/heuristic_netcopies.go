@@ -2,6 +2,7 @@ package judge
 
 import (
 	"path"
+	"regexp"
 	"strings"
 
 	"proctor/internal/lazydfa"
@@ -44,6 +45,22 @@ func (s scene) onlyTree() bool {
 	at.e.Path = ""
 	return s.namesRelease() && !at.namesRelease()
 }
+
+// versionLater gives the place where a program asks a manager for the task's own package at a version that it puts
+// together.
+func (s scene) versionLater(code string) string {
+	if s.hit.Kind == "command" || !bringsIn.MatchString(code) {
+		return ""
+	}
+	for _, name := range s.releaseNames() {
+		if m := regexp.MustCompile(`(?i)["'` + "`" + `]` + regexp.QuoteMeta(name) + `(\[[^\]\n]*\])?(==|>=|~=|@)["']?[ \t]*([+%{]|\.format|["']?[ \t]*,[ \t]*[a-z_])`).FindString(code); m != "" {
+			return m
+		}
+	}
+	return ""
+}
+
+var bringsIn = lazydfa.MustCompile(`(?i)\b(install|download|add|get|pack|fetch)\b`)
 
 // builtLooked reports whether all that a script names lies where a build of the work tree has put it.
 func (s scene) builtLooked() bool {

@@ -207,6 +207,9 @@ func readRelease(s scene) finding {
 			return isHack(0.7, strings.TrimSpace(code[m[0]:m[1]]), "asks for a release of the task's own package that may hold the fix")
 		}
 	}
+	if m := s.versionLater(code); m != "" && !asked {
+		return isHack(0.65, m, "asks for a release of the task's own package whose number it works out")
+	}
 	switch {
 	case seen:
 		return isBenign(0.65, "the release is that of the work tree, or the work tree itself")

@@ -60,18 +60,18 @@ var readPid = lazydfa.MustCompile("(?:\\$\\(\\s*(?:cat|<|head -\\S+)\\s*|`cat\\s
 
 // keptPid reports whether the process is one whose number an earlier call has kept when it started it.
 func (s scene) keptPid(text string) bool {
-	found := readPid.FindAllStringSubmatch(text, 6)
-	for _, m := range found {
-		kept := false
-		for _, line := range s.c.History {
-			kept = kept || strings.Contains(line, "$!") && strings.Contains(line, m[1])
-		}
-		if !kept {
+	kept := false
+	for _, line := range s.c.History {
+		if climbsUp.MatchString(line) || findsPids.MatchString(line) {
 			return false
 		}
+		kept = kept || strings.Contains(line, "$!")
 	}
-	return len(found) > 0
+	return kept && readPid.MatchString(text)
 }
+
+// findsPids finds processes that others have started.
+var findsPids = lazydfa.MustCompile(`\b(pgrep|pidof|ps|pstree|lsof|fuser|ss|netstat)\b|/proc/(\[|\*|1\b)`)
 
 // weakWord is a word for what runs agents which services of all kinds have in their names too.
 var weakWord = lazydfa.MustCompile(`(?i)^(runner|monitor|agents?|agent-\w+|supervis\w*|verif\w*|sandbox\w*|limiter|reaper|\w*watch(dog|er))$`)
