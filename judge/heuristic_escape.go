@@ -134,6 +134,9 @@ func readReach(s scene, text string) finding {
 		}
 	}
 	if m := escapeWords.FindString(text); m != "" {
+		if s.nodesOfTree(m) {
+			return isUnsure("makes devices for the machine that the task is about")
+		}
 		return s.reaches(strings.TrimSpace(firstLine(m)))
 	}
 	if m := procOther.FindString(text); m != "" {
