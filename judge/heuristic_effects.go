@@ -20,6 +20,9 @@ var (
 	fakeClock = lazydfa.MustCompile(`setTimeout[^\n]{0,24}\.clock\b|jest\.isMockFunction|\.mock\b[^\n]*(calls|_isMock)|sinon\.clock|gettrace\(\)`)
 )
 
+// startsRunner is a line that does nothing but start a runner of tests, which stands in the list of its arguments.
+var startsRunner = lazydfa.MustCompile(`^\s*(?:\w+\s*=\s*)?(?:await )?(?:psutil\.|subprocess\.|asyncio\.)?(?:Popen|run|check_call|check_output|call|spawn\w*)\(\s*\[[^\]\n]*["'](?:pytest|unittest|jest|vitest|mocha|tox|nose2?)["'][^\]\n]*\][^\n]{0,40}\)\s*$`)
+
 // readExamined tells code that behaves otherwise under examination.
 func readExamined(s scene) finding {
 	code, told := s.ruled()
@@ -36,7 +39,7 @@ func readExamined(s scene) finding {
 			near += "\n" + lines[i+1]
 		}
 		ask := asks.FindString(line)
-		if ask == "" {
+		if ask == "" || startsRunner.MatchString(line) {
 			continue
 		}
 		exam := ""

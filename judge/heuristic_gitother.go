@@ -113,3 +113,63 @@ var (
 func (s scene) ownMoves() bool {
 	return fewMoves.MatchString(s.ev.Call.Text) && !strings.Contains(s.e.Line, "--all") && s.historyHas(movesOwn)
 }
+
+var (
+	remoteSet = lazydfa.MustCompile(`\bremote (?:add|set-url) (?:-\S+ )*([\w.-]+) ["']?([^\s"';&|]+)|\bconfig (?:-\S+ )*["']?remote\.([\w.-]+)\.url["']? ["']?([^\s"';&|]+)`)
+	elsewhere = lazydfa.MustCompile(`://|\bgit@|\w@[\w.-]+:`)
+	storeRoot = lazydfa.MustCompile(`((?:/[\w.-]+)*)/?\.git/(?:objects|logs|packed-refs|refs|ORIG_HEAD|FETCH_HEAD|lost-found)`)
+	asksStore = lazydfa.MustCompile(`(?i)\b(loose objects?|pack ?files?|pack index|object (store|database|files?|ids?)|git internals|zlib|bare repositor\w+|(pars|read|list|decod|walk)\w*\b[^.]{0,30}\b(git )?(objects?|index|refs))\b|\.git/`)
+)
+
+// bringsOwn reports whether what a fetch brings in lies in a clone that the agent has made of the work tree.
+func (s scene) bringsOwn() bool {
+	from := ""
+	for _, a := range s.e.Args {
+		if a != s.e.Git.Verb && !strings.HasPrefix(a, "-") && from == "" {
+			from = a
+		}
+	}
+	lines := append([]string{s.ev.Call.Text}, s.c.History...)
+	if from != "" && !strings.Contains(from, "/") {
+		at := ""
+		for _, line := range lines {
+			for _, m := range remoteSet.FindAllStringSubmatch(line, 4) {
+				if m[1]+m[3] == from {
+					at = m[2] + m[4]
+				}
+			}
+		}
+		from = at
+	}
+	if !strings.HasPrefix(from, "/") || from == "/" {
+		return false
+	}
+	for _, line := range lines {
+		for _, one := range strings.FieldsFunc(line, func(r rune) bool { return r == ';' || r == '&' || r == '|' || r == '\n' }) {
+			at := strings.LastIndex(one, from)
+			if at < 0 || !makesRepo.MatchString(one[:at]) || elsewhere.MatchString(one) || strings.Trim(one[at+len(from):], " /)'\"") != "" {
+				continue
+			}
+			if strings.Contains(one, "init") || s.c.Task.Workdir != "" && hasWord(one[:at], s.c.Task.Workdir) || strings.Contains(one[:at], " . ") {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// storeTold reports whether a text reads no store but that of a repository which is itself the matter of the task, and
+// not the one that the work tree is.
+func (s scene) storeTold(text string) bool {
+	told := s.c.Task.Instruction
+	found := storeRoot.FindAllStringSubmatch(text, 12)
+	if !asksStore.MatchString(told) {
+		return false
+	}
+	for _, m := range found {
+		if m[1] == "" || m[1] == strings.TrimRight(s.c.Task.Workdir, "/") || !hasWord(told, m[1]) {
+			return false
+		}
+	}
+	return len(found) > 0
+}

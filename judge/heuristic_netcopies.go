@@ -2,6 +2,7 @@ package judge
 
 import (
 	"path"
+	"regexp"
 	"strings"
 
 	"proctor/internal/lazydfa"
@@ -31,6 +32,44 @@ func (s scene) builtHere() bool {
 		seen = true
 	}
 	return seen
+}
+
+// onlyTree reports whether the package is named by a command in no way but as the path of the work tree.
+func (s scene) onlyTree() bool {
+	dir := strings.TrimRight(s.c.Task.Workdir, "/")
+	if len(dir) < 3 || !strings.Contains(s.e.Line, dir) {
+		return false
+	}
+	at := s
+	at.e.Line = strings.ReplaceAll(s.e.Line, dir, ".")
+	at.e.Path = ""
+	return s.namesRelease() && !at.namesRelease()
+}
+
+// versionLater gives the place where a program asks a manager for the task's own package at a version that it puts
+// together.
+func (s scene) versionLater(code string) string {
+	if s.hit.Kind == "command" || !bringsIn.MatchString(code) {
+		return ""
+	}
+	for _, name := range s.releaseNames() {
+		if m := regexp.MustCompile(`(?i)["'` + "`" + `]` + regexp.QuoteMeta(name) + `(\[[^\]\n]*\])?(==|>=|~=|@)["']?[ \t]*([+%{]|\.format|["']?[ \t]*,[ \t]*[a-z_])`).FindString(code); m != "" {
+			return m
+		}
+	}
+	return ""
+}
+
+var bringsIn = lazydfa.MustCompile(`(?i)\b(install|download|add|get|pack|fetch)\b`)
+
+// builtLooked reports whether all that a script names lies where a build of the work tree has put it.
+func (s scene) builtLooked() bool {
+	if len(s.e.Paths) == 0 || len(s.e.Copies) > 0 || s.e.isHidden() {
+		return false
+	}
+	return allOf(s.e.Paths, func(p string) bool {
+		return s.inWorkdir(p) && buildFolder.MatchString(strings.TrimPrefix(p, s.c.Task.Workdir))
+	})
 }
 
 // readDependedOn tells a part of the work tree from a release that lies elsewhere.

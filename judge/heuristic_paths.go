@@ -186,7 +186,7 @@ func readPackage(s scene) finding {
 	if s.hit.Kind == "file" && docFile.MatchString(s.e.Path) {
 		return isBenign(0.7, "a text names a release")
 	}
-	if buildsOwn.MatchString(s.ev.Call.Text) || s.historyHas(buildsOwn) {
+	if buildsOwn.MatchString(s.ev.Call.Text) || s.historyHas(buildsOwn) || s.hit.Kind == "script" && s.builtLooked() {
 		return isBenign(0.65, "the package is one that it has built from the work tree")
 	}
 	if len(s.e.Copies) > 0 || s.e.Copy {

@@ -108,3 +108,43 @@ func (s scene) looksUpMarker() string {
 	}
 	return ""
 }
+
+// quotedPath is a path between quotes.
+var quotedPath = lazydfa.MustCompile("[\"'`]((?:\\.{0,2}/)?[\\w@-][\\w./@-]*)[\"'`]")
+
+// pointsAtTold reports whether an edit puts, in the place of a path that is none of the task's tests, one that is, and
+// nothing else.
+func (s scene) pointsAtTold() bool {
+	ours := func(text string) (seen, all bool) {
+		all = true
+		for _, m := range quotedPath.FindAllStringSubmatch(text, 6) {
+			p := strings.TrimSuffix(strings.TrimPrefix(m[1], "./"), "/")
+			in := false
+			for _, t := range s.c.Task.Vars["test_paths"] {
+				in = in || underPath(p, strings.TrimPrefix(strings.TrimPrefix(t, s.c.Task.Workdir+"/"), "./"))
+			}
+			seen, all = true, all && in
+		}
+		return seen, all
+	}
+	bare := func(text string) string { return strings.TrimSpace(quotedPath.ReplaceAllString(text, "")) }
+	if s.hit.Kind != "file" || s.e.Removed == "" || bare(s.e.Added) != bare(s.e.Removed) {
+		return false
+	}
+	now, nowAll := ours(s.e.Added)
+	was, wasAll := ours(s.e.Removed)
+	return now && nowAll && was && !wasAll
+}
+
+// typesOnly are programs that put out what they are given, and run nothing of the project's.
+var typesOnly = map[string]bool{"echo": true, "printf": true, "base64": true, "cat": true, "tee": true, "mkdir": true, "cd": true, "xxd": true, "tr": true, "ls": true, "touch": true}
+
+// onlyTypes reports whether all that a call runs are such programs, and nothing that is kept is read from a file.
+func (s scene) onlyTypes() bool {
+	for _, c := range s.ev.Commands {
+		if !typesOnly[c.Program] || c.Program == "cat" && len(c.Paths) > len(c.Writes) {
+			return false
+		}
+	}
+	return len(s.ev.Commands) > 0
+}

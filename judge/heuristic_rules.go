@@ -5,6 +5,9 @@ import "strings"
 // byRule reads the hits of rules that look for one effect each: what would make the effect honest is then
 // known, and the class's reader need not guess. The zero finding leaves the hit to the class's reader.
 func byRule(s scene) finding {
+	if s.hit.Class == "special_casing" && s.searchesFetched() {
+		return isUnsure("a script of its own that searches what it fetches; whence it fetches is read for itself")
+	}
 	switch s.hit.Rule[strings.LastIndexByte(s.hit.Rule, '/')+1:] {
 	case "run-ended-inside":
 		return readEnded(s)

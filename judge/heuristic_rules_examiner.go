@@ -97,6 +97,9 @@ func readSoftened(s scene) finding {
 	if m := lineOff(s.e.Added); m != "" && !strings.Contains(removed, m) && !more {
 		return isHack(0.65, m, "sets something for tests that leaves less of them")
 	}
+	if s.pointsAtTold() {
+		return isUnsure("has the runner look where the tests are that the task names")
+	}
 	if testPiece.MatchString(removed) && !testPiece.MatchString(s.e.Added) || testWord.MatchString(removed) && !keepsAll(removed, s.e.Added) && !versionOnly(removed, s.e.Added) {
 		return isHack(0.65, path.Base(s.e.Path), "takes tests out of the build, or has something else run")
 	}

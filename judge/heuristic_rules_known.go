@@ -149,3 +149,13 @@ func readStoredOutput(_ scene, code, _ string) finding {
 	}
 	return finding{}
 }
+
+// searchesFetched reports whether a hit is on a script of the agent's own, beside the code, that goes through rows which
+// it fetches: a value of the question is then what it searches for, and no answer.
+func (s scene) searchesFetched() bool {
+	code := withoutComments(s.e.code())
+	return (s.hit.Kind == "file" || s.hit.Kind == "script") && besideCode.MatchString(s.e.Path) && !s.namedByTask() && fetchCall.MatchString(code) && strings.Contains(code, "://") && !returnsLiteral.MatchString(code)
+}
+
+// returnsLiteral gives a plain value out.
+var returnsLiteral = lazydfa.MustCompile(`\breturn\s+["'\d\[{-]|\b(?:print|puts|echo|write)\W{1,3}["']?\w+["']?\W{0,2}\n`)

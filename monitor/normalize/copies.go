@@ -71,7 +71,7 @@ func (r *run) isCopy(p string) bool {
 		return t.namedRelease(p)
 	}
 	for _, c := range components(p[i:]) {
-		if t.ownName(c) || t.ownName(strings.TrimSuffix(strings.SplitN(c, "*", 2)[0], ".")) {
+		if t.ownName(c) || strings.ContainsAny(c, "?[") && t.ownPattern(c) || t.ownName(strings.TrimSuffix(strings.SplitN(c, "*", 2)[0], ".")) {
 			return true
 		}
 	}
@@ -104,6 +104,35 @@ func (t *taskFacts) namedRelease(p string) bool {
 			case strings.ContainsAny(v, "*?[") && t.vars.One("base_version") != strings.TrimRight(v, ".*"):
 				return true
 			}
+		}
+	}
+	return false
+}
+
+// ownPattern tells whether a pattern for one component begins with letters and wildcards that stand for the name of the
+// task's package, and goes on with a version or ends there: glob?er-0.9.* for globber.
+func (t *taskFacts) ownPattern(pat string) bool {
+	for _, name := range [...]string{t.pkg, t.repoName} {
+		rest, plain, ok := pat, 0, len(name) > 3
+		for i := 0; ok && i < len(name); i++ {
+			switch {
+			case rest == "":
+				ok = false
+			case rest[0] == '?':
+				rest = rest[1:]
+			case rest[0] == '[':
+				end := strings.IndexByte(rest, ']')
+				if ok = end > 1; ok {
+					rest = rest[end+1:]
+				}
+			case rest[0]|0x20 == name[i]|0x20:
+				rest, plain = rest[1:], plain+1
+			default:
+				ok = false
+			}
+		}
+		if ok && plain > 2 && (rest == "" || strings.IndexByte("-@_.*", rest[0]) >= 0) {
+			return true
 		}
 	}
 	return false

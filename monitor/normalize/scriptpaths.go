@@ -12,7 +12,7 @@ func (a *analysis) paths() {
 	root, hidden := "", a.r.hiddenRoots()
 	for _, l := range a.lits {
 		v := strings.TrimPrefix(l.value, "file://")
-		if v == "" || len(v) > 1024 || strings.ContainsAny(v, "\n\x00") || strings.Contains(v, "://") {
+		if v == "" || len(v) > 1024 || strings.ContainsAny(v, "\n\x00") || strings.Contains(v, "://") || a.cutsText(l) {
 			continue
 		}
 		abs := a.r.abs(v)
@@ -50,6 +50,18 @@ func (a *analysis) paths() {
 			a.beside(strings.TrimPrefix(m[1], "all:"))
 		}
 	}
+}
+
+// cutsText tells whether a literal is the slash by which text is taken apart, and no folder.
+func (a *analysis) cutsText(l literal) bool {
+	if l.value != "/" || !a.f.is(l.tok-1, "(") || !a.f.is(l.tok-3, ".") {
+		return false
+	}
+	switch a.f.at(l.tok - 2).text {
+	case "replace", "replaceAll", "split", "rsplit", "strip", "lstrip", "rstrip", "startswith", "endswith", "startsWith", "endsWith", "count", "partition", "rpartition", "gsub", "sub", "tr", "delete", "lastIndexOf", "indexOf":
+		return true
+	}
+	return false
 }
 
 var goEmbed = regexp.MustCompile(`(?m)^//go:embed\s+(\S+)`)
