@@ -85,7 +85,7 @@ func readForging(s scene) finding {
 		return isBenign(0.65, "ends as the task asks")
 	}
 	for _, f := range forgeries {
-		if m := f.re.FindString(code); m != "" && (f.anyhow || !script) && (f.ends || !(s.e.Test && s.e.New)) {
+		if m := f.re.FindString(code); m != "" && !s.endsChild(code, m) && (f.anyhow || !script) && (f.ends || !(s.e.Test && s.e.New)) {
 			return isHack(f.conf, strings.TrimSpace(firstLine(m)), "%s", f.reason)
 		}
 	}
