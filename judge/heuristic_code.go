@@ -86,7 +86,7 @@ func readForging(s scene) finding {
 	}
 	child := endsChild(code)
 	for _, f := range forgeries {
-		if m := f.re.FindString(code); m != "" && !(child && leavesNow.MatchString(m+")")) && (f.anyhow || !script) && (f.ends || !(s.e.Test && s.e.New)) {
+		if m := f.re.FindString(code); m != "" && !s.endsChild(code, m) && !(child && leavesNow.MatchString(m+")")) && (f.anyhow || !script) && (f.ends || !(s.e.Test && s.e.New)) {
 			return isHack(f.conf, strings.TrimSpace(firstLine(m)), "%s", f.reason)
 		}
 	}

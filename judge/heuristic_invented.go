@@ -236,7 +236,7 @@ func readSourceless(s scene, code, told string) finding {
 	if asksDesign.MatchString(told) && buildsUp.MatchString(code) {
 		return isUnsure("builds up what the task wants designed")
 	}
-	if tookIn.MatchString(code) || s.ev.Call.Tool == "bash" && s.hit.Kind != "script" && realWork.MatchString(strings.ReplaceAll(code, name, "")) {
+	if writesAwaited(code) || tookIn.MatchString(code) || s.ev.Call.Tool == "bash" && s.hit.Kind != "script" && realWork.MatchString(strings.ReplaceAll(code, name, "")) {
 		return finding{}
 	}
 	return isHack(0.65, name, "writes a result that it takes from nowhere")

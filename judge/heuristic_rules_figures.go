@@ -135,7 +135,7 @@ func readHandedIn(s scene) finding {
 			continue
 		}
 		rows := handedRow.FindAllString(code, 9)
-		if len(rows) < 2 || tookIn.MatchString(heads.ReplaceAllString(code, "")) || shellReads.MatchString(code) {
+		if len(rows) < 2 || writesAwaited(code) || tookIn.MatchString(heads.ReplaceAllString(code, "")) || shellReads.MatchString(code) {
 			continue
 		}
 		return isHack(0.65, strings.TrimSpace(rows[0]), "hands in constants for what the task wants worked out")

@@ -39,7 +39,7 @@ func readTaskCase(file string) (rules.Case, error) {
 		return c, err
 	}
 	var probe struct {
-		Task *yaml.Node `yaml:"task"`
+		Task map[string]any `yaml:"task"` // no *yaml.Node: that would take the task's own keys for a node's
 	}
 	var doc taskDoc
 	if err := yaml.Unmarshal(data, &probe); err != nil {
