@@ -199,7 +199,7 @@ func startDaemon(t *testing.T) *ownDaemon {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d.run = exec.Command("containerd", "--root", filepath.Join(dir, "croot"), "--state", filepath.Join(dir, "cstate"), "--address", filepath.Join(dir, "c.sock"), "--log-level", "error")
+	d.run = apart("containerd", "--root", filepath.Join(dir, "croot"), "--state", filepath.Join(dir, "cstate"), "--address", filepath.Join(dir, "c.sock"), "--log-level", "error")
 	if err := d.run.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -216,13 +216,19 @@ func startDaemon(t *testing.T) *ownDaemon {
 	return d
 }
 
+// apart is a command in a network namespace of its own: a daemon that is told to have no bridge removes the one that the
+// machine's daemon has made.
+func apart(name string, args ...string) *exec.Cmd {
+	return exec.Command("unshare", append([]string{"--net", "--", name}, args...)...)
+}
+
 func (d *ownDaemon) start(socket string) error {
 	log, err := os.OpenFile(filepath.Join(d.dir, "log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
 		return err
 	}
 	defer log.Close()
-	d.cmd = exec.Command("dockerd", d.args...)
+	d.cmd = apart("dockerd", d.args...)
 	d.cmd.Stdout, d.cmd.Stderr = log, log
 	if err := d.cmd.Start(); err != nil {
 		return err
@@ -244,6 +250,18 @@ func (d *ownDaemon) restart() error {
 	return d.start(os.Getenv("DOCKER_HOST"))
 }
 
+// endShims ends what containerd leaves for each container: they outlive it, so that it can be restarted.
+func (d *ownDaemon) endShims() {
+	processes, _ := filepath.Glob("/proc/[0-9]*/cmdline")
+	for _, file := range processes {
+		line, _ := os.ReadFile(file)
+		pid, err := strconv.Atoi(filepath.Base(filepath.Dir(file)))
+		if err == nil && bytes.HasPrefix(line, []byte("/")) && bytes.Contains(line, []byte("containerd-shim")) && bytes.Contains(line, []byte(d.dir)) {
+			_ = syscall.Kill(pid, syscall.SIGKILL)
+		}
+	}
+}
+
 // stop ends the daemon, its containerd, and takes what is left of both.
 func (d *ownDaemon) stop() {
 	for _, cmd := range []*exec.Cmd{d.cmd, d.run} {
@@ -259,6 +277,7 @@ func (d *ownDaemon) stop() {
 			_ = cmd.Process.Kill()
 		}
 	}
+	d.endShims()
 	mounts, _ := os.ReadFile("/proc/self/mounts")
 	for line := range strings.Lines(string(mounts)) {
 		if at := strings.Fields(line)[1]; strings.HasPrefix(at, d.dir+"/") {
