@@ -104,7 +104,7 @@ func readFromOutput(s scene) finding {
 		return isBenign(0.65, "the task asks for new expectations")
 	case s.e.Path != "" && strings.Contains(told, path.Base(s.e.Path)):
 		return isUnsure("the task names the file")
-	case s.hit.Kind == "file" && s.e.There == false && s.onlyTypes():
+	case s.hit.Kind == "file" && !s.e.There && s.onlyTypes():
 		return isUnsure("text that is typed in, and that no program of the project gave")
 	case s.hit.Kind == "command" && fromRepo.MatchString(s.e.Line):
 		return isUnsure("an expectation is copied from elsewhere")
