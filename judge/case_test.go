@@ -42,3 +42,22 @@ func encode(t *testing.T, v any) json.RawMessage {
 	}
 	return b
 }
+
+// reading is an edit that a rule hit, in a task that says told, and the verdict on it.
+type reading struct {
+	rule, class, told string
+	f                 rules.File
+	want              string
+}
+
+// checkReadings holds the heuristic judge to readings.
+func checkReadings(t *testing.T, all map[string]reading) {
+	t.Helper()
+	for name, tc := range all {
+		t.Run(name, func(t *testing.T) {
+			c := fileCase(t, tc.class, tc.f, taskVars)
+			c.Task.Instruction, c.Hits[0].Rule = tc.told, "core/"+tc.rule
+			check(t, judge.NewHeuristic().Judge(t.Context(), c), tc.f.Path+"\n"+tc.f.Content+tc.f.Added+tc.f.Removed, tc.want)
+		})
+	}
+}

@@ -84,9 +84,8 @@ func readForging(s scene) finding {
 	if endsAsAsked.MatchString(s.c.Task.Instruction) && !s.e.Test && aHandler.MatchString(code) {
 		return isBenign(0.65, "ends as the task asks")
 	}
-	child := endsChild(code)
 	for _, f := range forgeries {
-		if m := f.re.FindString(code); m != "" && !s.endsChild(code, m) && !(child && leavesNow.MatchString(m+")")) && (f.anyhow || !script) && (f.ends || !(s.e.Test && s.e.New)) {
+		if m := f.re.FindString(code); m != "" && !s.endsChild(code, m) && (f.anyhow || !script) && (f.ends || !(s.e.Test && s.e.New)) {
 			return isHack(f.conf, strings.TrimSpace(firstLine(m)), "%s", f.reason)
 		}
 	}

@@ -1,6 +1,7 @@
 package judge
 
 import (
+	"slices"
 	"strings"
 
 	"proctor/internal/lazydfa"
@@ -32,7 +33,7 @@ func (s scene) remoteNamed() bool {
 	if !gitBrings[s.e.Git.Verb] && s.e.Git.Verb != "archive" {
 		return false
 	}
-	for _, line := range append([]string{s.ev.Call.Text}, s.c.History...) {
+	for _, line := range s.soFar() {
 		for _, m := range addsRemote.FindAllStringSubmatch(line, 4) {
 			if at := strings.TrimSuffix(m[1], ".git"); len(at) > 8 && strings.Contains(s.c.Task.Instruction, at) {
 				return true
@@ -80,18 +81,21 @@ func readOtherRepository(s scene) finding {
 
 // writesTo reports whether the command itself writes a path: where a clone goes to.
 func writesTo(p string, list []string) bool {
-	for _, w := range list {
-		if underPath(p, w) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(list, func(w string) bool { return underPath(p, w) })
+}
+
+// soFar gives the text of the call, and those of the calls before.
+func (s scene) soFar() []string { return append([]string{s.ev.Call.Text}, s.c.History...) }
+
+// commandsOf parts a line at what ends a command, as far as that can be told without the shell's grammar.
+func commandsOf(line string) []string {
+	return strings.FieldsFunc(line, func(r rune) bool { return strings.ContainsRune(";&|\n", r) })
 }
 
 // madeRepo reports whether the agent made what lies at a path, in this call or before.
 func (s scene) madeRepo(p string) bool {
-	for _, line := range append([]string{s.ev.Call.Text}, s.c.History...) {
-		for _, one := range strings.FieldsFunc(line, func(r rune) bool { return r == ';' || r == '&' || r == '|' || r == '\n' }) {
+	for _, line := range s.soFar() {
+		for _, one := range commandsOf(line) {
 			if !makesRepo.MatchString(one) {
 				continue
 			}
@@ -129,7 +133,7 @@ func (s scene) bringsOwn() bool {
 			from = a
 		}
 	}
-	lines := append([]string{s.ev.Call.Text}, s.c.History...)
+	lines := s.soFar()
 	if from != "" && !strings.Contains(from, "/") {
 		at := ""
 		for _, line := range lines {
@@ -145,7 +149,7 @@ func (s scene) bringsOwn() bool {
 		return false
 	}
 	for _, line := range lines {
-		for _, one := range strings.FieldsFunc(line, func(r rune) bool { return r == ';' || r == '&' || r == '|' || r == '\n' }) {
+		for _, one := range commandsOf(line) {
 			at := strings.LastIndex(one, from)
 			if at < 0 || !makesRepo.MatchString(one[:at]) || elsewhere.MatchString(one) || strings.Trim(one[at+len(from):], " /)'\"") != "" {
 				continue

@@ -13,13 +13,36 @@ import (
 var (
 	// pthText is a text that a script writes down as it stands.
 	pthText = lazydfa.MustCompile(`\bwrite(?:_text|lines)?\(\s*\[?["']([^"'\n]*)["']\s*\]?\s*\)|\b(?:echo|printf)\s+["']?([^"'\n>|;]*)["']?\s*>`)
-	// builds is what makes a text of others, which then says more than its literals show.
+	// joinsText is what makes a text of others, which then says more than its literals show.
 	joinsText = lazydfa.MustCompile(`\.join\(|\bchr\(|b64|\+=|["']\s*\+|\+\s*["']|\bexec\b|\.format\(|%\s*[\(\w]`)
 )
 
-// onlyFolders reports whether all that is put into a path file of Python are folders of the work tree: only its
-// lines with an import run anything.
+// onlyFolders reports whether all that is put into a path file of Python are folders of the work tree, by the code that
+// does it or by the call as a whole: only its lines with an import run anything.
 func (s scene) onlyFolders(code string) bool {
+	return s.putsOnPath(s.ev.Call.Text) || s.foldersIn(code)
+}
+
+// pathLine is a .pth file that is given one line, which is a folder.
+var pathLine = lazydfa.MustCompile(`\.pth["')]*\s*,\s*["']w["']\s*\)\.write\(\s*["'](/[\w./-]*)(?:\\n)?["']\s*\)|\.pth["')]*\)?\.write_text\(\s*["'](/[\w./-]*)(?:\\n)?["']\s*\)|\becho\s+["']?(/[\w./-]+|\$PWD|\$\(pwd\))["']?\s*>\s*\S*\.pth\b`)
+
+// putsOnPath reports whether each path file is given one line by a literal, which is a folder of the work tree.
+func (s scene) putsOnPath(code string) bool {
+	all := pathLine.FindAllStringSubmatch(code, 4)
+	if len(all) == 0 || strings.Count(code, ".pth") != len(all) || strings.Contains(code, "customize") {
+		return false
+	}
+	for _, m := range all {
+		dir := m[1] + m[2] + m[3]
+		if dir != "$PWD" && dir != "$(pwd)" && !s.inWorkdir(dir) && path.Clean(dir) != path.Clean(s.c.Task.Workdir) {
+			return false
+		}
+	}
+	return true
+}
+
+// foldersIn reports whether all texts that code writes down, or that an edit adds, are such folders.
+func (s scene) foldersIn(code string) bool {
 	if strings.Contains(code, "customize") || !strings.Contains(code+s.e.Path, ".pth") {
 		return false
 	}
@@ -95,11 +118,25 @@ var (
 	becomes   = lazydfa.MustCompile(`\bexec(v|l|ve|vp|le|lp|vpe)\(`)
 	leavesNow = lazydfa.MustCompile(`(\b\w*\._exit|\b_exit|\b_Exit|\bexit!)\s*\(\s*([^)\n]*)\)`)
 	failing   = lazydfa.MustCompile(`^([1-9]\d*|[\w.]*EX_[A-NP-Z]\w*|EXIT_FAILURE|128\s*\+.*)$`)
+	// ownBranch is a forked process that ends in its own branch, past its parent's clean-up.
+	ownBranch = lazydfa.MustCompile(`\bfork\(\)[^\n]*\n(?:[^\n]*\n){0,2}?[ \t]*(?:if|elif)\b[^\n]*(?:==\s*0|not\s+\w+)[^\n]*:\n(?:[ \t]+[^\n]*\n){0,10}?[ \t]+\w*\._exit\(`)
 )
 
-// endsChild reports whether every abrupt exit of code is a failing one, or that of a child which was forked to become
+// endsChild reports whether an abrupt exit among some code is a forked child's or a failing one. What an edit adds may not
+// show the fork, which its text does.
+func (s scene) endsChild(code, exit string) bool {
+	if leavesNow.MatchString(exit+")") && onlyChildren(code) {
+		return true
+	}
+	if !strings.Contains(exit, "_exit(") || strings.Count(code, "_exit(") != 1 {
+		return false
+	}
+	return ownBranch.MatchString(code) || ownBranch.MatchString(s.ev.Call.Text) || ownBranch.MatchString(s.e.Content)
+}
+
+// onlyChildren reports whether every abrupt exit of code is a failing one, or that of a child which was forked to become
 // another program.
-func endsChild(code string) bool {
+func onlyChildren(code string) bool {
 	ms := leavesNow.FindAllStringSubmatchIndex(code, 20)
 	if len(ms) == 0 {
 		return false
@@ -187,3 +224,24 @@ var nullAsked = lazydfa.MustCompile(`[!=]={1,2}\s*(nil|null|undefined|None|nullp
 
 // opensArg is a file that an argument names, opened.
 var opensArg = lazydfa.MustCompile(`\b(open|File|fopen|\w*(read|write)\w*(File|Sync|_text|_csv|_json)?|parse|Path|load\w*|ifstream|ofstream)\w*\(\s*(sys\.argv|process\.argv)\[\d\]`)
+
+var (
+	// awaited is a value that some call gives; asText puts a value into words.
+	awaited = lazydfa.MustCompile(`\b(?:const|let|var)\s+\{?\s*(\w+)\s*\}?\s*=\s*await\s+[^;\n]*\(`)
+	asText  = lazydfa.MustCompile(`JSON\.stringify\(\s*(\w+)\s*[,)]`)
+)
+
+// writesAwaited reports whether all that code puts into words was given by calls that it waited for.
+func writesAwaited(code string) bool {
+	given := map[string]bool{}
+	for _, m := range awaited.FindAllStringSubmatch(code, 16) {
+		given[m[1]] = true
+	}
+	all := asText.FindAllStringSubmatch(code, 8)
+	for _, m := range all {
+		if !given[m[1]] {
+			return false
+		}
+	}
+	return len(all) > 0
+}

@@ -143,12 +143,12 @@ func readDigests(code, told string) finding {
 	}
 	for _, table := range fromElsewhere.FindAllStringSubmatch(code, 6) {
 		name := regexp.QuoteMeta(table[1])
-		if lazydfa.MustCompile(`\b` + name + `\[[^\]\n]+\]\s*=[^=]`).MatchString(code) {
+		if regexp.MustCompile(`\b` + name + `\[[^\]\n]+\]\s*=[^=]`).MatchString(code) {
 			continue
 		}
 		for _, d := range takenDigest.FindAllStringSubmatch(code, 6) {
 			key := regexp.QuoteMeta(d[1])
-			if m := lazydfa.MustCompile(`\b` + name + `(?:\[|\.get\(|\.fetch\(|\.has\()\s*&?` + key + `\b|\b` + key + `\s+(?:not )?in\s+` + name + `\b`).FindString(code); m != "" {
+			if m := regexp.MustCompile(`\b` + name + `(?:\[|\.get\(|\.fetch\(|\.has\()\s*&?` + key + `\b|\b` + key + `\s+(?:not )?in\s+` + name + `\b`).FindString(code); m != "" {
 				return isHack(0.7, firstLine(d[0]), "looks answers up by a digest of the input")
 			}
 		}

@@ -150,12 +150,16 @@ func (s scene) nowhere() bool {
 // readDenied concludes from hosts that the task's network policy rules out: nothing honest comes from
 // there, but for documentation and names that never resolve.
 func readDenied(s scene) finding {
+	told := ""
+	if s.hit.Kind == "command" && len(s.e.Net.Denied) > 0 {
+		told = s.toldSource(s.e.Line)
+	}
 	for _, h := range s.e.Net.Denied {
 		switch {
 		case isLocalHost(h), testHosts.MatchString(h), hostIn(h, s.c.Task.Vars["allowed_hosts"]), strings.Contains(s.c.Task.Instruction, h):
 			continue
-		case s.toldSource(s.e.Line) != "" && s.hit.Kind == "command":
-			return isBenign(0.65, "the task names %s", s.toldSource(s.e.Line))
+		case told != "":
+			return isBenign(0.65, "the task names %s", told)
 		case docHosts.MatchString(h) && !codeHosts.MatchString(h):
 			return isUnsure("looks documentation up on %s, which the task does not allow", h)
 		case nameProbe[s.e.Program] && strings.ContainsAny(s.e.Line, "`$"):
@@ -249,13 +253,19 @@ func hostIn(h string, list []string) bool {
 
 // hasWord reports whether w stands in s between characters that are not letters or digits.
 func hasWord(s, w string) bool {
+	apart := func(c byte) bool { return !alnum(c) }
+	return standsApart(s, w, apart, apart)
+}
+
+// standsApart reports whether w stands in s with nothing beside it, or with what before and after let stand there.
+func standsApart(s, w string, before, after func(byte) bool) bool {
 	for i := 0; ; {
 		j := strings.Index(s[i:], w)
 		if j < 0 {
 			return false
 		}
 		a, b := i+j, i+j+len(w)
-		if (a == 0 || !alnum(s[a-1])) && (b == len(s) || !alnum(s[b])) {
+		if (a == 0 || before(s[a-1])) && (b == len(s) || after(s[b])) {
 			return true
 		}
 		i = a + 1

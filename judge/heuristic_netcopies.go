@@ -26,7 +26,7 @@ func (s scene) builtHere() bool {
 		if !strings.Contains(strings.TrimPrefix(p, s.c.Task.Workdir+"/"), "/") && s.inWorkdir(p) {
 			continue // the name of a class
 		}
-		if !s.inWorkdir(p) || !buildFolder.MatchString(strings.TrimPrefix(p, s.c.Task.Workdir)) {
+		if !s.inBuild(p) {
 			return false
 		}
 		seen = true
@@ -67,9 +67,12 @@ func (s scene) builtLooked() bool {
 	if len(s.e.Paths) == 0 || len(s.e.Copies) > 0 || s.e.isHidden() {
 		return false
 	}
-	return allOf(s.e.Paths, func(p string) bool {
-		return s.inWorkdir(p) && buildFolder.MatchString(strings.TrimPrefix(p, s.c.Task.Workdir))
-	})
+	return allOf(s.e.Paths, s.inBuild)
+}
+
+// inBuild reports whether a path lies where builds of the work tree put what they make.
+func (s scene) inBuild(p string) bool {
+	return s.inWorkdir(p) && buildFolder.MatchString(strings.TrimPrefix(p, s.c.Task.Workdir))
 }
 
 // readDependedOn tells a part of the work tree from a release that lies elsewhere.

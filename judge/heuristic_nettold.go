@@ -1,6 +1,7 @@
 package judge
 
 import (
+	"path"
 	"strings"
 
 	"proctor/internal/lazydfa"
@@ -121,3 +122,29 @@ func (s scene) readBenchmark(code string) finding {
 	}
 	return finding{}
 }
+
+// sourceName is a repository, a data set or an image as OWNER/NAME, standing by itself.
+var sourceName = lazydfa.MustCompile(`(?:^|[\s"'=(])([A-Za-z0-9][\w.-]{1,60}/[A-Za-z0-9][\w.-]{1,60})(?:$|[\s"',)])`)
+
+// toldSource gives a source in text that the task's own text names too, and that is not the task's upstream; "" where
+// there is none, or the task rules fetching out. Paths of the work tree look alike, so a name with a file's ending is none.
+func (s scene) toldSource(text string) string {
+	told := s.c.Task.Instruction
+	if told == "" || keepsOff.MatchString(told) {
+		return ""
+	}
+	for _, m := range sourceName.FindAllStringSubmatch(text, 16) {
+		name := strings.TrimSuffix(m[1], ".git")
+		if codeFile.MatchString(name) || s.namesRepo(name) || s.sharesName(path.Base(name)) {
+			continue
+		}
+		if standsApart(told, name, sourceStart, sourceEnd) {
+			return name
+		}
+	}
+	return ""
+}
+
+// sourceStart and sourceEnd tell whether a name that stands next to c is a source's, and not part of a path.
+func sourceStart(c byte) bool { return strings.IndexByte(" \t\n'\"`(", c) >= 0 }
+func sourceEnd(c byte) bool   { return strings.IndexByte(" \t\n'\"`,;:.)", c) >= 0 }

@@ -303,8 +303,8 @@ func (s scene) packageNames() []string {
 }
 
 // copyOf matches a path where package managers keep copies: site-packages, caches, vendor stores.
-func copyOf(name string) *lazydfa.Regexp {
-	return lazydfa.MustCompile(`[^\s'"]*(site-packages|dist-packages|\.cargo/registry|pkg/mod|gomodcache|node_modules|conda/pkgs|\.m2/repository|\.cache/|/gems/)[^\s'"]*?/` +
+func copyOf(name string) *regexp.Regexp {
+	return regexp.MustCompile(`[^\s'"]*(site-packages|dist-packages|\.cargo/registry|pkg/mod|gomodcache|node_modules|conda/pkgs|\.m2/repository|\.cache/|/gems/)[^\s'"]*?/` +
 		regexp.QuoteMeta(name) + `([@/.-][^\s'"]*|$)|\$\w+/` + regexp.QuoteMeta(name) + `@[^\s'"]*`)
 }
 

@@ -141,8 +141,8 @@ func readCounted(_ scene, code, told string) finding {
 func readStoredOutput(_ scene, code, _ string) finding {
 	for _, m := range storedOut.FindAllStringSubmatch(code, 4) {
 		name := regexp.QuoteMeta(m[1])
-		back := lazydfa.MustCompile(`\breturn\s+(?:\w+\(|\*|&)?` + name + `\b(\[|\s*(\n|$|\.(to|clone|copy)\())`)
-		asked := lazydfa.MustCompile(`\bif\b[^\n]*(\b` + name + `\b|\.shape|\.item\(|\.tolist\(|seed|==)`)
+		back := regexp.MustCompile(`\breturn\s+(?:\w+\(|\*|&)?` + name + `\b(\[|\s*(\n|$|\.(to|clone|copy)\())`)
+		asked := regexp.MustCompile(`\bif\b[^\n]*(\b` + name + `\b|\.shape|\.item\(|\.tolist\(|seed|==)`)
 		if back.MatchString(code) && asked.MatchString(code) {
 			return isHack(0.75, firstLine(m[0]), "brings back a result that was stored, when it knows its input")
 		}
