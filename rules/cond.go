@@ -41,6 +41,7 @@ type condError struct {
 	err  error
 }
 
+// Error gives the problem without its place.
 func (e *condError) Error() string { return e.err.Error() }
 
 // comparison splits modifiers into the comparison and the two that go with any.

@@ -9,44 +9,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"proctor/internal/lazydfa/lazydfatest"
 )
-
-// alphabet makes texts in which short expressions meet often; it holds the folds of k and s, and a
-// byte that is no UTF-8.
-var alphabet = []string{"a", "b", "K", "k", "s", "S", "ſ", "K", "é", "É", "\xff", " ", "git", "log", "--all", "/", "x1", "\n"}
-
-// randomText makes a text of at most n pieces.
-func randomText(r *rand.Rand, n int) string {
-	var b strings.Builder
-	for range r.IntN(n + 1) {
-		b.WriteString(alphabet[r.IntN(len(alphabet))])
-	}
-	return b.String()
-}
-
-// randomExpr makes a regular expression of some depth.
-func randomExpr(r *rand.Rand, depth int) string {
-	if depth == 0 {
-		words := []string{"git", "log", "ks", "aK", "éa", "Ék", `\b`, "[ab]", "é", ".", `\s`, "x1", "--all", "[^a]", "k"}
-		return words[r.IntN(len(words))]
-	}
-	a, b := randomExpr(r, depth-1), randomExpr(r, depth-1)
-	switch r.IntN(8) {
-	case 0:
-		return "(?:" + a + "|" + b + ")"
-	case 1:
-		return "(?:" + a + ")*" + b
-	case 2:
-		return "(?:" + a + ")+"
-	case 3:
-		return "(?i:" + a + b + ")"
-	case 4:
-		return "(?:" + a + "){2,3}" + b
-	case 5:
-		return "(?:" + a + ")?" + b
-	}
-	return a + b
-}
 
 // randomPack makes a pack of n rules over commands and scripts.
 func randomPack(r *rand.Rand, n int) string {
@@ -83,14 +47,14 @@ func randomBlock(r *rand.Rand) string {
 	for _, f := range []string{"line", "args"} {
 		switch r.IntN(5) {
 		case 0:
-			conds = append(conds, f+"|contains: ["+quote("k"+randomText(r, 1))+", "+quote("a"+randomText(r, 2))+"]")
+			conds = append(conds, f+"|contains: ["+quote("k"+lazydfatest.RandomText(r, 1))+", "+quote("a"+lazydfatest.RandomText(r, 2))+"]")
 		case 1:
-			conds = append(conds, f+"|re|all: ["+quote(randomExpr(r, 2))+", "+quote(randomExpr(r, 1))+"]")
+			conds = append(conds, f+"|re|all: ["+quote(lazydfatest.RandomExpr(r, 2))+", "+quote(lazydfatest.RandomExpr(r, 1))+"]")
 		case 2:
-			conds = append(conds, f+"|re: "+quote(randomExpr(r, 3)))
+			conds = append(conds, f+"|re: "+quote(lazydfatest.RandomExpr(r, 3)))
 		case 3:
 			glob := []string{"**/log", "*k?--all", "**git*", "[gk]*"}[r.IntN(4)]
-			conds = append(conds, f+"|startswith: "+quote("g"+randomText(r, 1)), f+"|glob: "+quote(glob))
+			conds = append(conds, f+"|startswith: "+quote("g"+lazydfatest.RandomText(r, 1)), f+"|glob: "+quote(glob))
 		}
 	}
 	if len(conds) == 0 {
@@ -104,7 +68,7 @@ func randomEvent(r *rand.Rand) *Event {
 	ev := &Event{}
 	for range r.IntN(4) {
 		ev.Commands = append(ev.Commands, Command{Program: []string{"git", "hg", "a", "ls"}[r.IntN(4)],
-			Args: []string{randomText(r, 3), randomText(r, 2)}, Line: randomText(r, 8)})
+			Args: []string{lazydfatest.RandomText(r, 3), lazydfatest.RandomText(r, 2)}, Line: lazydfatest.RandomText(r, 8)})
 	}
 	return ev
 }

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"proctor/internal/lazydfa/lazydfatest"
 )
 
 func ascii(s string) bool {
@@ -18,14 +20,14 @@ func TestFinderFindsWhatContainsFinds(t *testing.T) {
 	for range 3000 {
 		var lits []string
 		for range 1 + r.IntN(12) {
-			l := lowerASCII(randomText(r, 6))
+			l := lowerASCII(lazydfatest.RandomText(r, 6))
 			if len(l) >= minLiteral && !slices.Contains(lits, l) {
 				lits = append(lits, l)
 			}
 		}
-		text := randomText(r, 12)
+		text := lazydfatest.RandomText(r, 12)
 		if len(lits) > 0 && r.IntN(2) == 0 { // long literals are seldom met by chance
-			text += strings.ToUpper(lits[r.IntN(len(lits))][:1+r.IntN(2)]) + lits[0] + randomText(r, 3)
+			text += strings.ToUpper(lits[r.IntN(len(lits))][:1+r.IntN(2)]) + lits[0] + lazydfatest.RandomText(r, 3)
 		}
 		found, plain := newFinder(lits).scan(text, nil)
 		for id, l := range lits {

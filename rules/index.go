@@ -31,25 +31,25 @@ type byText struct {
 // byLiteral files blocks by the id of a literal of a field.
 type byLiteral struct {
 	slot int
-	mask bits // the ids in by
-	by   map[int][]*block
+	mask bits             // the ids in by
+	by   map[int][]*block // until sealed
 
 	below  []int32    // by word of mask, how many ids are in the words before; once sealed
-	sorted [][]*block // by, in the order of the ids; once sealed
+	sorted [][]*block // what by held, in the order of the ids; once sealed
 }
 
 // seal puts the blocks into the order of their literals' ids: a text of a file's length holds hundreds, and each would
-// cost a search in a map.
+// cost a search in a map. Nothing is filed after it.
 func (d *dispatch) seal() {
 	for i := range d.literal {
 		x := &d.literal[i]
-		x.below, x.sorted = nil, nil
 		for _, w := range x.mask {
 			x.below = append(x.below, int32(len(x.sorted)))
 			for ; w != 0; w &= w - 1 {
 				x.sorted = append(x.sorted, x.by[(len(x.below)-1)<<6+mathbits.TrailingZeros64(w)])
 			}
 		}
+		x.by = nil
 	}
 }
 

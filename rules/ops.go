@@ -101,12 +101,8 @@ func reAtom(value string) (atom, error) {
 	re := sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(value) })
 	auto := lazydfa.New(value)
 	plain := func(t string) bool { return re().MatchString(t) }
-	return atom{auto: auto, plain: plain, find: func(t string) string { return re().FindString(t) }, match: func(t string) bool {
-		if matched, ok := auto.Match(t); ok {
-			return matched
-		}
-		return plain(t)
-	}}, nil
+	return atom{auto: auto, plain: plain, find: func(t string) string { return re().FindString(t) },
+		match: func(t string) bool { return auto.MatchOr(t, plain) }}, nil
 }
 
 // guard lets an expression search only texts that hold one of at most four literals of which every

@@ -60,13 +60,18 @@ func TestImportDirections(t *testing.T) {
 
 // ruleFor gives the imports that the longest matching folder allows.
 func ruleFor(pkg string) ([]string, bool) {
-	best := ""
+	folder := folderOf(pkg)
+	return allowed[folder], folder != ""
+}
+
+// folderOf gives the folder that speaks for a package; "" where none does.
+func folderOf(pkg string) (best string) {
 	for folder := range allowed {
 		if under(pkg, folder) && len(folder) > len(best) {
 			best = folder
 		}
 	}
-	return allowed[best], best != ""
+	return best
 }
 
 func permitted(from, to string, may []string) bool {
@@ -80,9 +85,10 @@ func permitted(from, to string, may []string) bool {
 			return true
 		}
 	}
-	// A folder's own sub-packages, such as sandbox/box/wire for sandbox/box.
+	// A folder's own sub-packages, such as sandbox/box/wire for sandbox/box; and all of a top folder's, for those that have
+	// no line of their own.
 	top, _, _ := strings.Cut(from, "/")
-	return under(to, from) || (top != "sandbox" && under(to, top) && top != "cmd")
+	return under(to, from) || (top != "sandbox" && under(to, top) && folderOf(from) == top)
 }
 
 func under(pkg, folder string) bool { return pkg == folder || strings.HasPrefix(pkg, folder+"/") }
@@ -118,6 +124,7 @@ func TestDirectionsRefuse(t *testing.T) {
 	for _, tc := range []struct{ from, to string }{
 		{"sandbox", "rules"}, {"rules", "monitor"}, {"judge", "rules"}, {"monitor", "internal/api"}, {"tasks", "monitor"},
 		{"internal/rollouts", "sandbox/docker"}, {"tasks", "sandbox/docker"}, {"sandbox/box", "sandbox/docker"},
+		{"internal/lazydfa", "internal/store"}, {"rules", "internal/store"},
 	} {
 		may, ok := ruleFor(tc.from)
 		if !ok || permitted(tc.from, tc.to, may) {

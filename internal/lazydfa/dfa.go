@@ -124,6 +124,14 @@ func (d *DFA) Match(text string) (matched, ok bool) {
 	return false, true
 }
 
+// MatchOr is Match with the answer of plain, the expression's definition, where the automaton cannot say.
+func (d *DFA) MatchOr(text string, plain func(string) bool) bool {
+	if matched, ok := d.Match(text); ok {
+		return matched
+	}
+	return plain(text)
+}
+
 // known follows what the table knows from the i-th byte on, up to a byte that is no ASCII, a cell that is no state's,
 // or the text's end. Nearly all of a search is spent here.
 func (d *DFA) known(table []uint32, text string, i int, s uint32) (int, uint32) {

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"proctor/internal/lazydfa/lazydfatest"
 )
 
 // sameAsRegexp holds the automaton of expr against package regexp on a text.
@@ -21,7 +23,7 @@ func TestDFAAgreesWithRegexp(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
 	known := 0
 	for range 1500 {
-		expr := randomExpr(r, 1+r.IntN(4))
+		expr := lazydfatest.RandomExpr(r, 1+r.IntN(4))
 		if r.IntN(4) == 0 {
 			expr = []string{"(?m)^", "^", `\A`, `(?s)`, `\B`}[r.IntN(5)] + expr + []string{"$", `\z`, `\b`, "(?m:$)", ""}[r.IntN(5)]
 		}
@@ -31,7 +33,7 @@ func TestDFAAgreesWithRegexp(t *testing.T) {
 		}
 		d := New(expr)
 		for range 30 {
-			text := randomText(r, 10)
+			text := lazydfatest.RandomText(r, 10)
 			sameAsRegexp(t, re, d, text)
 			if _, ok := d.Match(text); ok {
 				known++
@@ -135,41 +137,4 @@ func BenchmarkDFA(b *testing.B) {
 			re.MatchString(text)
 		}
 	})
-}
-
-// alphabet makes texts in which short expressions meet often; it holds the folds of k and s, and a
-// byte that is no UTF-8.
-var alphabet = []string{"a", "b", "K", "k", "s", "S", "ſ", "K", "é", "É", "\xff", " ", "git", "log", "--all", "/", "x1", "\n"}
-
-// randomText makes a text of at most n pieces.
-func randomText(r *rand.Rand, n int) string {
-	var b strings.Builder
-	for range r.IntN(n + 1) {
-		b.WriteString(alphabet[r.IntN(len(alphabet))])
-	}
-	return b.String()
-}
-
-// randomExpr makes a regular expression of some depth.
-func randomExpr(r *rand.Rand, depth int) string {
-	if depth == 0 {
-		words := []string{"git", "log", "ks", "aK", "éa", "Ék", `\b`, "[ab]", "é", ".", `\s`, "x1", "--all", "[^a]", "k"}
-		return words[r.IntN(len(words))]
-	}
-	a, b := randomExpr(r, depth-1), randomExpr(r, depth-1)
-	switch r.IntN(8) {
-	case 0:
-		return "(?:" + a + "|" + b + ")"
-	case 1:
-		return "(?:" + a + ")*" + b
-	case 2:
-		return "(?:" + a + ")+"
-	case 3:
-		return "(?i:" + a + b + ")"
-	case 4:
-		return "(?:" + a + "){2,3}" + b
-	case 5:
-		return "(?:" + a + ")?" + b
-	}
-	return a + b
 }

@@ -29,10 +29,7 @@ func (r *Regexp) MatchString(text string) bool {
 	if len(text) < longText {
 		return r.Regexp.MatchString(text)
 	}
-	if matched, ok := r.dfa.Match(text); ok {
-		return matched
-	}
-	return r.Regexp.MatchString(text)
+	return r.dfa.MatchOr(text, r.Regexp.MatchString)
 }
 
 // FindString is regexp's.

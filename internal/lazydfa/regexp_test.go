@@ -6,6 +6,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"proctor/internal/lazydfa/lazydfatest"
 )
 
 // Every method gives what package regexp's does, for short texts and long ones.
@@ -13,10 +15,10 @@ func TestRegexpIsRegexp(t *testing.T) {
 	r := rand.New(rand.NewPCG(11, 12))
 	upper := strings.ToUpper
 	for range 600 {
-		expr := randomExpr(r, 1+r.IntN(3))
+		expr := lazydfatest.RandomExpr(r, 1+r.IntN(3))
 		fast, plain := MustCompile(expr), regexp.MustCompile(expr)
 		for range 10 {
-			text := randomText(r, []int{3, 60}[r.IntN(2)])
+			text := lazydfatest.RandomText(r, []int{3, 60}[r.IntN(2)])
 			for name, pair := range map[string][2]any{
 				"MatchString":                {fast.MatchString(text), plain.MatchString(text)},
 				"FindString":                 {fast.FindString(text), plain.FindString(text)},
