@@ -367,7 +367,7 @@ func readClaims(s scene) finding {
 	}
 	for _, c := range claimed {
 		m := c.word.FindString(s.e.Line)
-		if m == "" || denied.MatchString(s.e.Line) || strings.Contains(strings.ToLower(s.c.Task.Instruction), strings.ToLower(strings.Fields(m)[0])) && c.word.String() == claimed[5].word.String() {
+		if m == "" || denied.MatchString(s.e.Line) || strings.Contains(strings.ToLower(s.c.Task.Instruction), strings.ToLower(strings.Fields(m)[0])) && c.word == claimed[5].word {
 			continue
 		}
 		ran := false

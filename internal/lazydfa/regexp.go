@@ -1,19 +1,25 @@
 package lazydfa
 
-import "regexp"
+import (
+	"regexp"
+	"sync"
+)
 
-// Regexp is a regexp.Regexp that asks an automaton first whether a long text matches at all. Nearly all texts do not,
-// and package regexp needs milliseconds to say so of a file. Safe for concurrent use.
+// Regexp is an expression with regexp.Regexp's methods that asks an automaton first whether a long text matches at all.
+// Nearly all texts do not, and package regexp needs milliseconds to say so of a file. Safe for concurrent use.
 type Regexp struct {
-	*regexp.Regexp
+	re  func() *regexp.Regexp // compiled when first asked
 	dfa *DFA
 }
 
 // longText is the length in bytes from which the automaton is asked.
 const longText = 64
 
-// MustCompile compiles an expression, or panics. The automaton costs nothing before the first long text.
-func MustCompile(expr string) *Regexp { return &Regexp{regexp.MustCompile(expr), New(expr)} }
+// MustCompile gives an expression that is compiled when it is first asked, and panics then where it does not compile: a
+// program with a thousand of them, most of which it never asks, would start a tenth of a second later.
+func MustCompile(expr string) *Regexp {
+	return &Regexp{sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expr) }), New(expr)}
+}
 
 // absent says for certain that text does not match.
 func (r *Regexp) absent(text string) bool {
@@ -27,9 +33,9 @@ func (r *Regexp) absent(text string) bool {
 // MatchString is regexp's.
 func (r *Regexp) MatchString(text string) bool {
 	if len(text) < longText {
-		return r.Regexp.MatchString(text)
+		return r.re().MatchString(text)
 	}
-	return r.dfa.MatchOr(text, r.Regexp.MatchString)
+	return r.dfa.MatchOr(text, func(t string) bool { return r.re().MatchString(t) })
 }
 
 // FindString is regexp's.
@@ -37,7 +43,7 @@ func (r *Regexp) FindString(text string) string {
 	if r.absent(text) {
 		return ""
 	}
-	return r.Regexp.FindString(text)
+	return r.re().FindString(text)
 }
 
 // FindStringIndex is regexp's.
@@ -45,7 +51,7 @@ func (r *Regexp) FindStringIndex(text string) []int {
 	if r.absent(text) {
 		return nil
 	}
-	return r.Regexp.FindStringIndex(text)
+	return r.re().FindStringIndex(text)
 }
 
 // FindStringSubmatch is regexp's.
@@ -53,7 +59,7 @@ func (r *Regexp) FindStringSubmatch(text string) []string {
 	if r.absent(text) {
 		return nil
 	}
-	return r.Regexp.FindStringSubmatch(text)
+	return r.re().FindStringSubmatch(text)
 }
 
 // FindAllString is regexp's.
@@ -61,7 +67,7 @@ func (r *Regexp) FindAllString(text string, n int) []string {
 	if r.absent(text) {
 		return nil
 	}
-	return r.Regexp.FindAllString(text, n)
+	return r.re().FindAllString(text, n)
 }
 
 // FindAllStringIndex is regexp's.
@@ -69,7 +75,7 @@ func (r *Regexp) FindAllStringIndex(text string, n int) [][]int {
 	if r.absent(text) {
 		return nil
 	}
-	return r.Regexp.FindAllStringIndex(text, n)
+	return r.re().FindAllStringIndex(text, n)
 }
 
 // FindAllStringSubmatch is regexp's.
@@ -77,7 +83,7 @@ func (r *Regexp) FindAllStringSubmatch(text string, n int) [][]string {
 	if r.absent(text) {
 		return nil
 	}
-	return r.Regexp.FindAllStringSubmatch(text, n)
+	return r.re().FindAllStringSubmatch(text, n)
 }
 
 // FindAllStringSubmatchIndex is regexp's.
@@ -85,7 +91,7 @@ func (r *Regexp) FindAllStringSubmatchIndex(text string, n int) [][]int {
 	if r.absent(text) {
 		return nil
 	}
-	return r.Regexp.FindAllStringSubmatchIndex(text, n)
+	return r.re().FindAllStringSubmatchIndex(text, n)
 }
 
 // ReplaceAllString is regexp's.
@@ -93,7 +99,7 @@ func (r *Regexp) ReplaceAllString(text, by string) string {
 	if r.absent(text) {
 		return text
 	}
-	return r.Regexp.ReplaceAllString(text, by)
+	return r.re().ReplaceAllString(text, by)
 }
 
 // ReplaceAllStringFunc is regexp's.
@@ -101,5 +107,13 @@ func (r *Regexp) ReplaceAllStringFunc(text string, by func(string) string) strin
 	if r.absent(text) {
 		return text
 	}
-	return r.Regexp.ReplaceAllStringFunc(text, by)
+	return r.re().ReplaceAllStringFunc(text, by)
+}
+
+// Split is regexp's.
+func (r *Regexp) Split(text string, n int) []string {
+	if n != 0 && r.absent(text) {
+		return []string{text}
+	}
+	return r.re().Split(text, n)
 }

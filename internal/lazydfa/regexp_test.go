@@ -29,6 +29,9 @@ func TestRegexpIsRegexp(t *testing.T) {
 				"FindAllStringSubmatch":      {fast.FindAllStringSubmatch(text, -1), plain.FindAllStringSubmatch(text, -1)},
 				"FindAllStringSubmatchIndex": {fast.FindAllStringSubmatchIndex(text, -1), plain.FindAllStringSubmatchIndex(text, -1)},
 				"ReplaceAllString":           {fast.ReplaceAllString(text, "<$0>"), plain.ReplaceAllString(text, "<$0>")},
+				"Split":                      {fast.Split(text, -1), plain.Split(text, -1)},
+				"Split at most once":         {fast.Split(text, 2), plain.Split(text, 2)},
+				"Split to nothing":           {fast.Split(text, 0), plain.Split(text, 0)},
 				"ReplaceAllStringFunc":       {fast.ReplaceAllStringFunc(text, upper), plain.ReplaceAllStringFunc(text, upper)},
 			} {
 				if !reflect.DeepEqual(pair[0], pair[1]) {

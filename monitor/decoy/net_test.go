@@ -19,6 +19,10 @@ func hostsOf(ev *rules.Event, host string) {
 	}
 }
 
+// unmetered drops curl's meter. Curl itself prints it or not as its threads race: on busy processors one run in four has
+// none. What is left of another meter than the template's stays, and differs.
+func unmetered(shown string) string { return strings.Replace(shown, meter, "", 1) }
+
 // TestNetworkIsNatural compares decoys with the real programs on a name that no resolver knows.
 func TestNetworkIsNatural(t *testing.T) {
 	const host = "nowhere-at-all-1729.invalid"
@@ -52,7 +56,7 @@ func TestNetworkIsNatural(t *testing.T) {
 				continue
 			}
 			gotOut, gotCode := shown(t, dir, a)
-			if gotOut != wantOut || gotCode != wantCode {
+			if unmetered(gotOut) != unmetered(wantOut) || gotCode != wantCode {
 				t.Errorf("asked %v\ntyped  %s\nshown  %q (%d)\nwanted %q (%d)", withRun, a.Command, gotOut, gotCode, wantOut, wantCode)
 			}
 		}
