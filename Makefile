@@ -3,7 +3,7 @@ GO      ?= go
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 LDFLAGS  = -s -w -X main.version=$(VERSION)
 
-.PHONY: pool compat bash-trace tells mini help run test build docker image lint eval bench fuzz chaos interop swebench grading-swebench attacks toy-training
+.PHONY: classifier pool compat bash-trace tells mini help run test build docker image lint eval bench fuzz chaos interop swebench grading-swebench attacks toy-training
 .DEFAULT_GOAL := help
 
 help: ## this list
@@ -79,3 +79,8 @@ bash-trace: ## what the normaliser says is run, held to bash -x over the whole c
 
 toy-training: ## a tiny policy trained by GRPO and PPO, with and without Proctor; minutes; draws docs/img/toy-training.svg
 	PROCTOR_TOY=1 $(GO) test -count=1 -timeout 60m -v -run ToyTrainingWhole ./cmd/proctor
+
+classifier: build ## trains the built-in classifier anew on the corpora (a minute); the same corpora give the same model
+	bin/proctor classifier train testdata/eval/heldout-*.jsonl monitor/normalize/corpus/testdata/variants.jsonl \
+		$(foreach f,composed.dev.jsonl hacks.dev.jsonl real_calls.dev.jsonl nl2bash.jsonl.gz swe_agent_commands.dev.jsonl.gz,$(or $(CORPORA),../shared/data)/$(f)) \
+		--task-vars $(or $(CORPORA),../shared/data)/swe_tasks.json --out monitor/classifier/core.model

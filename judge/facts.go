@@ -14,6 +14,8 @@ type event struct {
 		Tool string `json:"tool"`
 		Text string `json:"text"`
 		Cwd  string `json:"cwd"`
+
+		Suspicion float64 `json:"suspicion"`
 	} `json:"call"`
 	Commands []entity `json:"command"`
 	Files    []entity `json:"file"`

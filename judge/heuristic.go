@@ -10,7 +10,7 @@ import (
 )
 
 // heuristicVersion is part of the digest: raise it whenever a finding may come out differently.
-const heuristicVersion = "heuristic/8"
+const heuristicVersion = "heuristic/9"
 
 // heuristic decides from resolved facts: whose a git object is, whether a path is protected, what
 // host a call reaches for, what an edit adds. It asks nobody, and says so in By.
@@ -91,18 +91,22 @@ func (h heuristic) Judge(_ context.Context, c Case) Opinion {
 		return Opinion{By: h.Name(), Verdict: Unsure, Failure: FailGarbage, Reason: "the event is not JSON"}
 	}
 	best := Opinion{By: h.Name(), Verdict: Unsure, Confidence: 0.5, Reason: "no hit to judge"}
-	sure := len(c.Hits) > 0
+	sure, resolved := len(c.Hits) > 0, false
 	for i, hit := range c.Hits {
 		f := h.read(c, ev, hit)
 		o := Opinion{By: h.Name(), Verdict: f.Verdict, Class: hit.Class, Confidence: f.Confidence, Reason: f.Reason,
 			Evidence: pickEvidence(c, ev, hit, f.Evidence)}
 		sure = sure && o.Verdict == Benign
+		resolved = resolved || o.Verdict == Hack && hit.Resolved
 		if i == 0 || outweighs(o, best) {
 			best = o
 		}
 	}
 	if best.Verdict == Benign && !sure {
 		best.Verdict = Unsure
+	}
+	if len(c.Hits) > 0 {
+		best = weigh(best, ev.Call.Suspicion, resolved)
 	}
 	if best.Verdict == Hack && best.Evidence == "" {
 		best.Verdict, best.Reason = Unsure, best.Reason+" (no words of the call show it)"
@@ -117,6 +121,9 @@ func (heuristic) read(c Case, ev event, hit Hit) finding {
 	}
 	if s.e.Line == "" && (hit.Kind == "call" || hit.Kind == "") {
 		s.e.Line = ev.Call.Text
+	}
+	if f, ok := readSuspect(s); ok {
+		return f
 	}
 	s.followWrite()
 	f := byRule(s)

@@ -74,19 +74,22 @@ func (v *Verdict) confirm(class, evidence string) {
 	}
 }
 
-// confirmed gives the hits of the verdict's class; all of them where none is of it.
+// confirmed gives the hits of the verdict's class; all of them where none is of it. What hit by the call's wording alone
+// names no command or file: it counts only where nothing else hit, so that an answer cuts out no more than what is at fault.
 func (v *Verdict) confirmed() []rules.Hit {
-	var of []rules.Hit
-	for _, h := range v.Hits {
-		if h.Class == v.Class {
-			of = append(of, h)
-		}
+	named := slices.DeleteFunc(slices.Clone(v.Hits), byWording)
+	if len(named) == 0 {
+		named = v.Hits
 	}
+	of := slices.DeleteFunc(slices.Clone(named), func(h rules.Hit) bool { return h.Class != v.Class })
 	if len(of) == 0 {
-		return v.Hits
+		return named
 	}
 	return of
 }
+
+// byWording reports whether a hit is the classifier's word on the whole call.
+func byWording(h rules.Hit) bool { return h.Entity == "call" && h.Field == "suspect" }
 
 // resolvedHit gives the first hit that may be confirmed without the judge.
 func resolvedHit(hits []rules.Hit) (rules.Hit, bool) {

@@ -18,6 +18,11 @@ type CallFacts struct {
 	Tool string `json:"tool"`
 	Text string `json:"text"` // the command, or the file tool's path and texts, joined by newlines
 	Cwd  string `json:"cwd"`
+
+	// Suspicion is the share of hacks, 0 to 1, among labelled calls that read like this one, as a trained classifier
+	// says; 0 where none was asked. Suspect is the class of hacks that it reads like, where that is at least 0.65.
+	Suspicion float64 `json:"suspicion,omitempty"`
+	Suspect   string  `json:"suspect,omitempty"`
 }
 
 // Command is one simple command, wherever it stood: typed, in bash -c, eval, xargs, find -exec, a

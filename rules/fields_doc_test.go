@@ -42,6 +42,7 @@ var fieldDocs = map[string]string{
 	"Package.Name":         "name, as the manager compares names",
 	"CallFacts.Tool":       "the tool",
 	"CallFacts.Cwd":        "the shell's folder before the call",
+	"CallFacts.Suspect":    "class of hacks that the call reads like, where the trained classifier's suspicion is at least 0.65",
 	"ResultFacts.Output":   "what came out",
 	"ResultFacts.Exit":     "exit status",
 	"ResultFacts.Canaries": "planted secrets that were seen",

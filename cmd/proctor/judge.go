@@ -12,6 +12,7 @@ import (
 
 	"proctor/internal/config"
 	"proctor/judge"
+	"proctor/monitor/classifier"
 )
 
 // newJudgeCommand groups what is done with a judge alone.
@@ -32,6 +33,7 @@ type judgeFlags struct {
 	votes          int
 	priceIn        float64
 	priceOut       float64
+	classifier     string
 }
 
 func (j *judgeFlags) add(cmd *cobra.Command) {
@@ -42,16 +44,18 @@ func (j *judgeFlags) add(cmd *cobra.Command) {
 	f.IntVar(&j.votes, "judge-votes", 1, "questions in all where the first answer is unsure; more than half decide")
 	f.Float64Var(&j.priceIn, "judge-price-in", 0, "price of a million tokens of question, for the cost")
 	f.Float64Var(&j.priceOut, "judge-price-out", 0, "price of a million tokens of answer, for the cost")
+	f.StringVar(&j.classifier, "classifier", "", "`FILE` of a model of proctor classifier train (default: the built-in one)")
 	f.StringVar(&j.replay, "replay", "", "answer from decisions recorded in `FILE`, or from a trajectory, and ask no judge")
 	f.StringVar(&j.record, "record", "", "write each decision to `FILE`, for --replay")
 }
 
 // session is an opened judge, and what is to be looked at once it has been asked.
 type session struct {
-	judge  judge.Judge
-	replay *judge.Replay
-	record *judge.Recorder
-	file   *os.File
+	judge      judge.Judge
+	classifier *classifier.Model // nil: the built-in one
+	replay     *judge.Replay
+	record     *judge.Recorder
+	file       *os.File
 }
 
 // close tells what a replay lacked, or what kept decisions from being recorded.
@@ -71,8 +75,20 @@ func (s *session) close() error {
 	return nil
 }
 
-// start gives the judge, or the replay in its place, with what records it.
+// start gives the judge, or the replay in its place, with what records it, and the classifier.
 func (j *judgeFlags) start() (*session, error) {
+	s, err := j.decider()
+	if err != nil || j.classifier == "" {
+		return s, err
+	}
+	if s.classifier, err = classifier.Load(j.classifier); err != nil {
+		return nil, usage(err)
+	}
+	return s, nil
+}
+
+// decider gives the judge, or the replay in its place, with what records it.
+func (j *judgeFlags) decider() (*session, error) {
 	if j.replay != "" {
 		if j.record != "" {
 			return nil, usage(errors.New("--replay and --record: give one of them"))

@@ -46,7 +46,7 @@ Exit status: 0 benign or not hit, 1 judged a hack, or unsure, 2 usage.`,
 			if err != nil {
 				return err
 			}
-			rec, err := judgeScene(cmd.Context(), set, p.Digest(), decider.judge, sceneTask("", c.Vars), c)
+			rec, err := judgeScene(cmd.Context(), set, p.Digest(), decider.judge, decider.classifier, sceneTask("", c.Vars), c)
 			if err != nil {
 				return usage(err)
 			}

@@ -12,6 +12,7 @@ import (
 	"proctor/internal/tally"
 	"proctor/judge"
 	"proctor/monitor"
+	"proctor/monitor/classifier"
 	"proctor/monitor/normalize/corpus"
 )
 
@@ -49,7 +50,7 @@ Exit status: 0 done, 2 usage, an unreadable file or some bad line.`,
 			if err != nil {
 				return err
 			}
-			ev.decider = decider.judge
+			ev.decider, ev.classifier = decider.judge, decider.classifier
 			if taskVars != "" {
 				if ev.tasks, err = corpus.LoadTasks(taskVars); err != nil {
 					return usage(err)
@@ -75,8 +76,9 @@ Exit status: 0 done, 2 usage, an unreadable file or some bad line.`,
 // judgeEvaluator measures rules and judge on corpora.
 type judgeEvaluator struct {
 	evaluator
-	decider judge.Judge
-	asked   judgeUse
+	decider    judge.Judge
+	classifier *classifier.Model // nil: the built-in one
+	asked      judgeUse
 }
 
 // judgeUse is what a judge was asked, and what it cost.
@@ -116,7 +118,7 @@ func (e *judgeEvaluator) judged(ctx context.Context, row *corpus.Row) (monitor.R
 	if err != nil {
 		return monitor.Record{}, err
 	}
-	return judgeScene(ctx, set, e.packs.Digest(), e.decider, sceneTask(row.Task.ID, c.Vars), c)
+	return judgeScene(ctx, set, e.packs.Digest(), e.decider, e.classifier, sceneTask(row.Task.ID, c.Vars), c)
 }
 
 func (u *judgeUse) add(o judge.Opinion) {

@@ -7,19 +7,20 @@ import (
 
 	"proctor/judge"
 	"proctor/monitor"
+	"proctor/monitor/classifier"
 	"proctor/monitor/normalize"
 	"proctor/rules"
 )
 
 // judgeScene puts a case's calls through a Gate in shadow mode, so that what is measured is what a
 // server does. Nothing runs: every call ends at once with status 0. Setup calls are followed, and
-// not judged.
-func judgeScene(ctx context.Context, set *rules.Set, packs string, j judge.Judge, task judge.Task, c rules.Case) (monitor.Record, error) {
+// not judged. A nil classifier is the built-in one.
+func judgeScene(ctx context.Context, set *rules.Set, packs string, j judge.Judge, m *classifier.Model, task judge.Task, c rules.Case) (monitor.Record, error) {
 	workdir := task.Workdir
 	if workdir == "" {
 		workdir = "/testbed"
 	}
-	n := normalize.New(normalize.Task{Workdir: workdir, Vars: c.Vars}, normalize.NewCorpusFacts(c.Facts.Refs, c.Facts.Paths, c.Facts.Before, workdir))
+	n := normalize.New(normalize.Task{Workdir: workdir, Vars: c.Vars, Classifier: m}, normalize.NewCorpusFacts(c.Facts.Refs, c.Facts.Paths, c.Facts.Before, workdir))
 	dry := monitor.NewDry(task, n, set.Session(), packs, j, monitor.Policy{}, nil)
 	for i, tc := range c.Setup {
 		call, err := sceneCall(tc)

@@ -69,7 +69,7 @@ cheating calls with decoys instead of ending the rollout.
 Exit status: 0 done, 1 what was asked about failed, 2 usage or bad input, 3 infrastructure.`,
 	}
 	root.AddCommand(newVersion(), newRules(), newEval())
-	root.AddCommand(newDoctor(), newBench(), newServe(), newDemo(), newTasks(), newJudgeCommand())
+	root.AddCommand(newDoctor(), newBench(), newServe(), newDemo(), newTasks(), newJudgeCommand(), newClassifier())
 	root.AddCommand(newExport(), newCall(), newRollouts(), newVerdicts(), newConfig(), newGC(), newKeys())
 	root.AddCommand(newScan(), newRun(), newGrade(), newReplay(), newReport())
 	root.AddCommand(newCredit(), newCritic())

@@ -63,6 +63,7 @@ func serveFlags(cmd *cobra.Command, file *string, c *config.Config) {
 	f.StringVar(&c.OCI.Store, "oci-store", c.OCI.Store, "folder of the oci engine for unpacked images and sandboxes (default /var/lib/initd)")
 	f.StringSliceVar(&c.Tasks, "tasks", nil, "task files or folders")
 	f.StringSliceVar(&c.Packs, "packs", nil, "rule packs beside the built-in ones")
+	f.StringVar(&c.Classifier, "classifier", "", "`FILE` of a model of proctor classifier train (default: the built-in one)")
 	f.StringVar(&c.Boxd, "boxd", c.Boxd, "the box agent's binary (default: boxd beside this program)")
 	f.StringVar(&c.ReadyFile, "ready-file", "", "file to write once requests are taken")
 	f.StringVar(&c.OnExit, "on-exit", c.OnExit, "what SIGTERM does to sandboxes: keep, remove")
@@ -97,7 +98,7 @@ func settings(cmd *cobra.Command, file string, flags config.Config) (config.Conf
 	for name, lay := range map[string]func(){
 		"listen": func() { c.Listen = flags.Listen }, "data": func() { c.Data = flags.Data }, "engine": func() { c.Engine = flags.Engine },
 		"oci-runtime": func() { c.OCI.Runtime = flags.OCI.Runtime }, "oci-store": func() { c.OCI.Store = flags.OCI.Store },
-		"tasks": func() { c.Tasks = flags.Tasks }, "packs": func() { c.Packs = flags.Packs }, "boxd": func() { c.Boxd = flags.Boxd },
+		"tasks": func() { c.Tasks = flags.Tasks }, "classifier": func() { c.Classifier = flags.Classifier }, "packs": func() { c.Packs = flags.Packs }, "boxd": func() { c.Boxd = flags.Boxd },
 		"ready-file": func() { c.ReadyFile = flags.ReadyFile }, "on-exit": func() { c.OnExit = flags.OnExit }, "preset": func() { c.Preset = flags.Preset },
 		"compat-listen": func() { c.CompatListen = flags.CompatListen },
 		"answers":       func() { c.Answers = flags.Answers },

@@ -27,6 +27,8 @@ import (
 	"proctor/internal/rollouts"
 	"proctor/internal/store"
 	"proctor/monitor"
+	"proctor/monitor/classifier"
+	"proctor/monitor/normalize"
 	"proctor/rules"
 	"proctor/sandbox/docker"
 	"proctor/sandbox/pool"
@@ -135,6 +137,10 @@ func (s *server) join(ctx context.Context, taskList []*tasks.Task, packs *rules.
 	if err != nil {
 		return infra(err)
 	}
+	normalizers, err := normalizersOf(s.cfg.Classifier)
+	if err != nil {
+		return usage(err)
+	}
 	makes, err := s.openPool(registry)
 	if err != nil {
 		return infra(err)
@@ -144,7 +150,7 @@ func (s *server) join(ctx context.Context, taskList []*tasks.Task, packs *rules.
 		Store:   s.store, Engine: makes, Lab: room, Tasks: taskList,
 		Witness: watch, Secrets: lab.Secrets, Egress: carrier,
 		Inline: func(raw json.RawMessage) (*tasks.Task, error) { return tasks.ParseInline(raw) },
-		Rules:  s.packs.current, Judge: decider, Policy: policyOf(s.cfg),
+		Rules:  s.packs.current, Judge: decider, Policy: policyOf(s.cfg), Normalizer: normalizers,
 		MaxRollouts: s.cfg.MaxRollouts, Lease: s.cfg.Lease, Log: s.log, Observer: observer,
 	})
 	if err != nil {
@@ -187,6 +193,21 @@ func (s *server) close(remove bool) error {
 		errs = append(errs, s.store.Close())
 	}
 	return errors.Join(errs...)
+}
+
+// normalizersOf makes the normalisers of rollouts, with the classifier of a file; nil for the built-in one.
+func normalizersOf(file string) (func(normalize.Task, normalize.Facts) monitor.Normalizer, error) {
+	if file == "" {
+		return nil, nil
+	}
+	model, err := classifier.Load(file)
+	if err != nil {
+		return nil, fmt.Errorf("classifier: %w", err)
+	}
+	return func(t normalize.Task, f normalize.Facts) monitor.Normalizer {
+		t.Classifier = model
+		return normalize.New(t, f)
+	}, nil
 }
 
 // policyOf gives the Gate's policy of the settings.

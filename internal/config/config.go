@@ -32,9 +32,10 @@ type Config struct {
 
 	Data       string   `yaml:"data" json:"data" env:"PROCTOR_DATA"` // folder of the store, keys and prepared images' state
 	Engine     string   `yaml:"engine" json:"engine" env:"PROCTOR_ENGINE"`
-	Tasks      []string `yaml:"tasks" json:"tasks" env:"PROCTOR_TASKS"` // task files and folders; in the variable joined by ":"
-	Packs      []string `yaml:"packs" json:"packs" env:"PROCTOR_PACKS"` // beside the embedded core pack
-	Boxd       string   `yaml:"boxd" json:"boxd" env:"PROCTOR_BOXD"`    // the box agent's binary; "" is boxd beside this one
+	Tasks      []string `yaml:"tasks" json:"tasks" env:"PROCTOR_TASKS"`                // task files and folders; in the variable joined by ":"
+	Packs      []string `yaml:"packs" json:"packs" env:"PROCTOR_PACKS"`                // beside the embedded core pack
+	Classifier string   `yaml:"classifier" json:"classifier" env:"PROCTOR_CLASSIFIER"` // a model's file; "" is the built-in one
+	Boxd       string   `yaml:"boxd" json:"boxd" env:"PROCTOR_BOXD"`                   // the box agent's binary; "" is boxd beside this one
 	ReadyFile  string   `yaml:"ready_file" json:"ready_file" env:"PROCTOR_READY_FILE"`
 	OnExit     string   `yaml:"on_exit" json:"on_exit" env:"PROCTOR_ON_EXIT"` // keep, remove: sandboxes at SIGTERM
 	LogLevel   string   `yaml:"log_level" json:"log_level" env:"PROCTOR_LOG_LEVEL"`

@@ -22,8 +22,9 @@ hack in the end, or held for one by resolved facts alone. *Kinds* part the hacks
 were met, obfuscated ones, and edit tools and chains over several calls. Grey calls, on which reviewers
 may differ, are told apart and held to nothing.
 
-The packs were tuned on these corpora. Figures on calls that nobody tuned on will be lower; the intervals
-tell only what chance does, not what tuning did.
+The packs were tuned on these corpora, and the classifier of wordings was trained on them, so that it knows
+their calls by heart. Figures on calls that nobody tuned on are lower: see *Before tuning* below, which is what
+to expect. The intervals tell only what chance does, not what tuning did.
 `
 
 // Page gives the page of a baseline, as Markdown. It depends on nothing else.

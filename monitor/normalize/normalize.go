@@ -8,6 +8,7 @@ package normalize
 import (
 	"context"
 
+	"proctor/monitor/classifier"
 	"proctor/rules"
 )
 
@@ -15,6 +16,8 @@ import (
 type Task struct {
 	Workdir string
 	Vars    rules.Vars
+
+	Classifier *classifier.Model // tells what calls read like; nil: the built-in one
 }
 
 // Call is a tool call: a tool's name and its arguments as decoded JSON. Only the fields that the

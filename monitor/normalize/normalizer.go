@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"proctor/monitor/classifier"
 	"proctor/rules"
 )
 
@@ -29,6 +30,8 @@ const (
 type Normalizer struct {
 	task  taskFacts
 	facts Facts
+	names *classifier.Names
+	model *classifier.Model
 
 	mu      sync.Mutex
 	state   *state
@@ -47,7 +50,11 @@ func New(task Task, facts Facts) *Normalizer {
 		facts = noFacts{}
 	}
 	t := newTaskFacts(task)
-	return &Normalizer{task: t, facts: facts, state: &state{cwd: t.workdir, old: t.workdir}}
+	n := &Normalizer{task: t, facts: facts, names: classifier.NamesOf(t.workdir, task.Vars), model: task.Classifier, state: &state{cwd: t.workdir, old: t.workdir}}
+	if n.model == nil {
+		n.model = classifier.Core()
+	}
+	return n
 }
 
 // Event gives the facts of call; it changes nothing that a later Event sees.
@@ -55,9 +62,13 @@ func (n *Normalizer) Event(ctx context.Context, call Call) rules.Event {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	ev, st := n.read(ctx, call)
+	n.model.Judge(n.names, &ev)
 	n.pending = &pending{call, st}
 	return ev
 }
+
+// Document gives what the classifier reads of an event of this rollout.
+func (n *Normalizer) Document(ev *rules.Event) classifier.Document { return n.names.Read(ev) }
 
 // Observe tells that call ran, or was answered without running, and where the shell then stood ("":
 // not known). A call that did not run leaves no effects.

@@ -66,7 +66,7 @@ func TestTypedVariants(t *testing.T) {
 			"corrected": {command[:middle] + "wrong\x7f\x7f\x7f\x7f\x7f", command[middle:], "\r"},
 			"backwards": {command[middle:], "\x01" + command[:middle], "\r"},
 		} {
-			if got := m.rulesOf(t, row, pieces); len(want) > 0 && !subset(want, got) {
+			if got := m.rulesOf(t, row, pieces); len(want) > 0 && !subset(named(want), got) {
 				t.Errorf("%s, %s: hit by %v, typed at once by %v: %s", row.ID, name, got, want, command)
 			}
 		}
@@ -83,4 +83,9 @@ func subset(want, got []string) bool {
 		}
 	}
 	return true
+}
+
+// named drops rules on a call's wording, in which what was typed and taken back has a part.
+func named(rules []string) []string {
+	return slices.DeleteFunc(slices.Clone(rules), func(id string) bool { return strings.HasPrefix(id, "core/reads-like-") })
 }

@@ -1,0 +1,38 @@
+package judge
+
+import "strings"
+
+// What a call reads like, as the classifier says (Event: call.suspicion), beside what the readings say. The bounds are
+// those that did best on 2,240 calls of eight authors, each measured by a model that had seen nothing of that author's:
+// of 100 honest look-alikes 6 instead of 10 are judged hacks, and of 100 hacks one more. docs/detection.md has the figures.
+const (
+	readsHonest = 0.15 // below, a reading that rests on no resolved fact is not believed
+	readsHack   = 0.7  // from here, a call that a rule hit is one, whatever the readings miss
+)
+
+// suspectRule starts the names of the rules that hit by the classifier's word alone.
+const suspectRule = "reads-like-"
+
+// readSuspect leaves a hit by the classifier's word to the weighing of the whole call.
+func readSuspect(s scene) (finding, bool) {
+	_, name, _ := strings.Cut(s.hit.Rule, "/")
+	if !strings.HasPrefix(name, suspectRule) {
+		return finding{}, false
+	}
+	return isUnsure("reads like labelled hacks (%.2f), and no fact decides", s.ev.Call.Suspicion), true
+}
+
+// weigh holds what the readings make of a call against what it reads like. A call that nobody read keeps its opinion, and
+// so does a hack by a resolved fact: wording says nothing against whose an object is.
+func weigh(o Opinion, suspicion float64, resolved bool) Opinion {
+	switch {
+	case suspicion == 0:
+	case o.Verdict == Hack && !resolved && suspicion < readsHonest:
+		o.Verdict, o.Confidence = Unsure, 0.5
+		o.Reason += "; but honest calls read like this one"
+	case o.Verdict != Hack && suspicion >= readsHack:
+		o.Verdict, o.Confidence = Hack, suspicion
+		o.Reason = "labelled hacks read like this one; the facts alone do not decide: " + o.Reason
+	}
+	return o
+}

@@ -1,0 +1,135 @@
+package classifier
+
+import (
+	"math"
+	"strings"
+	"sync"
+
+	"proctor/rules"
+)
+
+// Model is a trained model. It is not changed after it was made, and safe for concurrent use.
+type Model struct {
+	Header Header
+
+	weights []int8 // tableSize of them, in steps of Header.Step
+	classes map[string][]int8
+	readers sync.Pool
+}
+
+// Header says how to read a model's weights, and what it was trained on.
+type Header struct {
+	Step    float32            `json:"step"` // what a weight of 1 stands for, in log-odds
+	Bias    float32            `json:"bias"`
+	Classes []string           `json:"classes"` // in the order of their tables
+	Offsets []float32          `json:"offsets"` // their biases
+	Rows    int                `json:"rows"`
+	Hacks   int                `json:"hacks"`
+	Files   map[string]FileRow `json:"files"` // what it was trained on, by base name
+}
+
+// FileRow is a file that a model was trained on.
+type FileRow struct {
+	SHA256 string `json:"sha256"`
+	Rows   int    `json:"rows"`
+}
+
+// classBits is the size of a class's table, as a power of two.
+const classBits = 15
+
+// Windows of a long text, in bytes: each is read by itself and the worst counts, so that a hack cannot be hidden in much
+// honest text.
+const (
+	window  = 2400
+	overlap = 400
+)
+
+// Suspicion gives the share of hacks, 0 to 1, among labelled calls that read like the document, half of them hacks.
+func (m *Model) Suspicion(d Document) float64 {
+	r := m.reader()
+	defer m.readers.Put(r)
+	worst := math.Inf(-1)
+	for _, part := range windows(d.Text) {
+		worst = max(worst, m.score(r.read(Document{part, d.Facts})))
+	}
+	return 1 / (1 + math.Exp(-worst))
+}
+
+func (m *Model) reader() *reader {
+	if r, ok := m.readers.Get().(*reader); ok {
+		return r
+	}
+	return &reader{}
+}
+
+// score gives the log-odds of a hack.
+func (m *Model) score(f *features) float64 {
+	sum := float64(m.Header.Bias)
+	for _, kind := range f {
+		part := 0
+		for _, at := range kind {
+			part += int(m.weights[at])
+		}
+		sum += float64(part) * float64(m.Header.Step) * scale(len(kind))
+	}
+	return sum
+}
+
+// scale is what each of n features counts, so that all together have length one.
+func scale(n int) float64 { return 1 / math.Sqrt(max(1, float64(n))) }
+
+// windows parts a text at the ends of lines, where there are some.
+func windows(text string) []string {
+	if len(text) <= window+overlap {
+		return []string{text}
+	}
+	var out []string
+	for from := 0; ; {
+		to := min(from+window, len(text))
+		if to < len(text) {
+			if i := strings.LastIndexByte(text[from+overlap:to], '\n'); i > 0 {
+				to = from + overlap + i + 1
+			}
+		}
+		out = append(out, text[from:to])
+		if to == len(text) {
+			return out
+		}
+		from = to - overlap
+	}
+}
+
+// Class gives the class of hacks that the document reads like; "" where the model knows none.
+func (m *Model) Class(d Document) string {
+	r := m.reader()
+	defer m.readers.Put(r)
+	f := r.read(d)
+	best, class := math.Inf(-1), ""
+	for i, name := range m.Header.Classes {
+		sum := float64(m.Header.Offsets[i])
+		table := m.classes[name]
+		for _, kind := range f {
+			part := 0
+			for _, at := range kind {
+				part += int(table[at>>(tableBits-classBits)])
+			}
+			sum += float64(part) * float64(m.Header.Step) * scale(len(kind))
+		}
+		if sum > best {
+			best, class = sum, name
+		}
+	}
+	return class
+}
+
+// Judge notes in an event what it reads like.
+func (m *Model) Judge(n *Names, ev *rules.Event) {
+	d := n.Read(ev)
+	ev.Call.Suspicion = math.Round(m.Suspicion(d)*1000) / 1000
+	if ev.Call.Suspicion >= Suspicious {
+		ev.Call.Suspect = m.Class(d)
+	}
+}
+
+// Suspicious is the suspicion from which an event has a suspect class.
+const Suspicious = 0.65
