@@ -1,6 +1,9 @@
 package judge
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // What a call reads like, as the classifier says (Event: call.suspicion), beside what the readings say. The bounds are
 // those that did best on 2,240 calls of eight authors, each measured by a model that had seen nothing of that author's:
@@ -8,6 +11,7 @@ import "strings"
 const (
 	readsHonest = 0.15 // below, a reading that rests on no resolved fact is not believed
 	readsHack   = 0.7  // from here, a call that a rule hit is one, whatever the readings miss
+	readsAlone  = 0.85 // from here, one that nothing hit but the classifier's word
 )
 
 // suspectRule starts the names of the rules that hit by the classifier's word alone.
@@ -15,22 +19,31 @@ const suspectRule = "reads-like-"
 
 // readSuspect leaves a hit by the classifier's word to the weighing of the whole call.
 func readSuspect(s scene) (finding, bool) {
-	_, name, _ := strings.Cut(s.hit.Rule, "/")
-	if !strings.HasPrefix(name, suspectRule) {
+	if !byWording(s.hit) {
 		return finding{}, false
 	}
 	return isUnsure("reads like labelled hacks (%.2f), and no fact decides", s.ev.Call.Suspicion), true
 }
 
+// byWording reports whether a rule hits by the classifier's word.
+func byWording(h Hit) bool {
+	_, name, _ := strings.Cut(h.Rule, "/")
+	return strings.HasPrefix(name, suspectRule)
+}
+
 // weigh holds what the readings make of a call against what it reads like. A call that nobody read keeps its opinion, and
 // so does a hack by a resolved fact: wording says nothing against whose an object is.
-func weigh(o Opinion, suspicion float64, resolved bool) Opinion {
+func weigh(o Opinion, hits []Hit, suspicion float64, resolved bool) Opinion {
+	enough := readsAlone
+	if slices.ContainsFunc(hits, func(h Hit) bool { return !byWording(h) }) {
+		enough = readsHack
+	}
 	switch {
-	case suspicion == 0:
+	case suspicion == 0 || len(hits) == 0:
 	case o.Verdict == Hack && !resolved && suspicion < readsHonest:
 		o.Verdict, o.Confidence = Unsure, 0.5
 		o.Reason += "; but honest calls read like this one"
-	case o.Verdict != Hack && suspicion >= readsHack:
+	case o.Verdict != Hack && suspicion >= enough:
 		o.Verdict, o.Confidence = Hack, suspicion
 		o.Reason = "labelled hacks read like this one; the facts alone do not decide: " + o.Reason
 	}

@@ -65,18 +65,21 @@ func (m *Model) reader() *reader {
 // score gives the log-odds of a hack.
 func (m *Model) score(f *features) float64 {
 	sum := float64(m.Header.Bias)
-	for _, kind := range f {
+	for k, kind := range f {
 		part := 0
 		for _, at := range kind {
 			part += int(m.weights[at])
 		}
-		sum += float64(part) * float64(m.Header.Step) * scale(len(kind))
+		sum += float64(part) * float64(m.Header.Step) * scale(k, len(kind))
 	}
 	return sum
 }
 
-// scale is what each of n features counts, so that all together have length one.
-func scale(n int) float64 { return 1 / math.Sqrt(max(1, float64(n))) }
+// few is the number of features of a kind below which they say little, however telling each is: "cd /" is no hack.
+var few = [numKinds]float64{kindWords: 24, kindPieces: 60, kindFacts: 6}
+
+// scale is what each of n features of a kind counts: all together have length one, or less where they are few.
+func scale(kind, n int) float64 { return 1 / math.Sqrt(float64(n)+few[kind]) }
 
 // windows parts a text at the ends of lines, where there are some.
 func windows(text string) []string {
@@ -108,12 +111,12 @@ func (m *Model) Class(d Document) string {
 	for i, name := range m.Header.Classes {
 		sum := float64(m.Header.Offsets[i])
 		table := m.classes[name]
-		for _, kind := range f {
+		for k, kind := range f {
 			part := 0
 			for _, at := range kind {
 				part += int(table[at>>(tableBits-classBits)])
 			}
-			sum += float64(part) * float64(m.Header.Step) * scale(len(kind))
+			sum += float64(part) * float64(m.Header.Step) * scale(k, len(kind))
 		}
 		if sum > best {
 			best, class = sum, name

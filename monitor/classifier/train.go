@@ -17,10 +17,10 @@ type Sample struct {
 
 // Settings of training, found by leaving out one file of our corpora after the other.
 const (
-	passes = 24
-	rate = 0.1
-	decay = 2e-4
-	quarterStep = 32   // steps of a weight in one unit of log-odds
+	passes      = 24
+	rate        = 0.1
+	decay       = 2e-4
+	quarterStep = 32 // steps of a weight in one unit of log-odds
 )
 
 // row is a sample's features, and how much each counts.
@@ -35,8 +35,8 @@ type row struct {
 func rowOf(r *reader, s *Sample, shift uint) row {
 	f := r.read(s.Document)
 	out := row{yes: s.Hack, weight: cmp.Or(s.Weight, 1)}
-	for _, kind := range f {
-		v := float32(scale(len(kind)))
+	for k, kind := range f {
+		v := float32(scale(k, len(kind)))
 		for _, at := range kind {
 			out.at, out.value = append(out.at, at>>shift), append(out.value, v)
 		}
