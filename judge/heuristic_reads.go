@@ -33,17 +33,17 @@ func byWording(h Hit) bool {
 
 // weigh holds what the readings make of a call against what it reads like. A call that nobody read keeps its opinion, and
 // so does a hack by a resolved fact: wording says nothing against whose an object is.
-func weigh(o Opinion, hits []Hit, suspicion float64, resolved bool) Opinion {
+func weigh(o Opinion, c Case, suspicion float64, resolved bool) Opinion {
 	enough := readsAlone
-	if slices.ContainsFunc(hits, func(h Hit) bool { return !byWording(h) }) {
+	if slices.ContainsFunc(c.Hits, func(h Hit) bool { return !byWording(h) }) {
 		enough = readsHack
 	}
 	switch {
-	case suspicion == 0 || len(hits) == 0:
+	case suspicion == 0 || len(c.Hits) == 0:
 	case o.Verdict == Hack && !resolved && suspicion < readsHonest:
 		o.Verdict, o.Confidence = Unsure, 0.5
 		o.Reason += "; but honest calls read like this one"
-	case o.Verdict != Hack && suspicion >= enough:
+	case o.Verdict != Hack && suspicion >= enough && !(scene{c: c}).nowhere():
 		o.Verdict, o.Confidence = Hack, suspicion
 		o.Reason = "labelled hacks read like this one; the facts alone do not decide: " + o.Reason
 	}

@@ -56,8 +56,8 @@ corpora, is taken by serve --classifier MODEL. The same files give the same mode
 
 A bad line is reported with its number and the rest goes on.
 Exit status: 0 done, 2 usage, an unreadable file, no hack or no honest row.`,
-		Example: `  proctor classifier train corpus.jsonl reviewed.jsonl --out mine.model
-  proctor verdicts export > reviewed.jsonl`,
+		Example: `  proctor verdicts export > reviewed.jsonl
+  proctor classifier train corpus.jsonl reviewed.jsonl --out mine.model`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			sets, err := t.load(cmd.Context(), cmd.ErrOrStderr(), args)

@@ -77,14 +77,28 @@ func (s *session) close() error {
 
 // start gives the judge, or the replay in its place, with what records it, and the classifier.
 func (j *judgeFlags) start() (*session, error) {
-	s, err := j.decider()
-	if err != nil || j.classifier == "" {
-		return s, err
+	m, err := j.loadClassifier()
+	if err != nil {
+		return nil, err
 	}
-	if s.classifier, err = classifier.Load(j.classifier); err != nil {
+	s, err := j.decider()
+	if err != nil {
+		return nil, err
+	}
+	s.classifier = m
+	return s, nil
+}
+
+// loadClassifier gives the classifier; nil for the built-in one.
+func (j *judgeFlags) loadClassifier() (*classifier.Model, error) {
+	if j.classifier == "" {
+		return nil, nil
+	}
+	m, err := classifier.Load(j.classifier)
+	if err != nil {
 		return nil, usage(err)
 	}
-	return s, nil
+	return m, nil
 }
 
 // decider gives the judge, or the replay in its place, with what records it.

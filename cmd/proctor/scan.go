@@ -85,6 +85,9 @@ func (o *scanOptions) scan(ctx context.Context, in io.Reader, errs io.Writer, fi
 			return nil, err
 		}
 	}
+	if s.Classifier, err = o.judge.loadClassifier(); err != nil {
+		return nil, err
+	}
 	if o.taskVars != "" {
 		if s.Tasks, err = corpus.LoadTasks(o.taskVars); err != nil {
 			return nil, usage(err)

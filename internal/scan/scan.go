@@ -11,17 +11,20 @@ import (
 
 	"proctor/internal/traces"
 	"proctor/judge"
+	"proctor/monitor/classifier"
 	"proctor/monitor/normalize/corpus"
 	"proctor/rules"
 )
 
 // Scanner scans. Its fields are set before Run.
 type Scanner struct {
-	Packs   *rules.Packs
-	Judge   judge.Judge  // nil: rules alone, and every hit is suspected
-	Tasks   corpus.Tasks // variables by task id
-	Workers int          // trajectories at once; 0: as many as processors
-	Say     func(trajectories, calls int)
+	Packs *rules.Packs
+	Judge judge.Judge  // nil: rules alone, and every hit is suspected
+	Tasks corpus.Tasks // variables by task id
+
+	Classifier *classifier.Model // nil: the built-in one
+	Workers    int               // trajectories at once; 0: as many as processors
+	Say        func(trajectories, calls int)
 
 	sets setCache
 	done atomic.Int64

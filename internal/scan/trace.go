@@ -37,7 +37,7 @@ func (s *Scanner) trace(ctx context.Context, into *Report, t *traces.Trace) (Sus
 		Mode: monitor.Shadow, Policy: monitor.Policy{OnUnsure: monitor.OnExecute, OnFailure: monitor.OnExecute, OnOutage: monitor.OnExecute},
 		Task:  judge.Task{ID: t.Task, Instruction: vars.One("instruction"), Workdir: workdir, Vars: vars},
 		Rules: set.Session(), PacksID: set.Digest(), Judge: s.judge(), Box: box, Record: last, RolloutID: t.ID,
-		Normalizer: normalize.New(normalize.Task{Workdir: workdir, Vars: vars}, facts(t, workdir)),
+		Normalizer: normalize.New(normalize.Task{Workdir: workdir, Vars: vars, Classifier: s.Classifier}, facts(t, workdir)),
 	}
 	for name, n := range t.Unmapped {
 		into.Unmapped[name] += n

@@ -2,6 +2,7 @@ package classifier
 
 import (
 	"bytes"
+	"compress/gzip"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -195,7 +196,26 @@ func TestCoreIsOfTheseCorpora(t *testing.T) {
 	}
 }
 
+// Whatever a file holds, reading it ends in a model or in ErrModel.
 func FuzzRead(f *testing.F) {
+	var small bytes.Buffer
+	z := gzip.NewWriter(&small)
+	_, _ = z.Write([]byte(magic + `{"classes":["a"],"offsets":[0]}` + "\n"))
+	_ = z.Close()
+	f.Add(small.Bytes())
+	f.Add([]byte{})
+	f.Fuzz(func(t *testing.T, data []byte) {
+		m, err := Read(bytes.NewReader(data))
+		switch {
+		case err == nil:
+			m.Class(Document{Text: "x"})
+		case !errors.Is(err, ErrModel):
+			t.Error(err)
+		}
+	})
+}
+
+func FuzzSuspicion(f *testing.F) {
 	f.Add("git log --all", "tool=bash")
 	f.Add("\xff\x00\u2028"+strings.Repeat("a", 3000), "")
 	f.Fuzz(func(t *testing.T, text, fact string) {
