@@ -1,9 +1,6 @@
 package judge
 
-import (
-	"slices"
-	"strings"
-)
+import "slices"
 
 // What a call reads like, as the classifier says (Event: call.suspicion), beside what the readings say. The bounds are
 // those that did best on 2,240 calls of eight authors, each measured by a model that had seen nothing of that author's:
@@ -14,28 +11,19 @@ const (
 	readsAlone  = 0.85 // from here, one that nothing hit but the classifier's word
 )
 
-// suspectRule starts the names of the rules that hit by the classifier's word alone.
-const suspectRule = "reads-like-"
-
 // readSuspect leaves a hit by the classifier's word to the weighing of the whole call.
 func readSuspect(s scene) (finding, bool) {
-	if !byWording(s.hit) {
+	if !s.hit.Wording {
 		return finding{}, false
 	}
 	return isUnsure("reads like labelled hacks (%.2f), and no fact decides", s.ev.Call.Suspicion), true
-}
-
-// byWording reports whether a rule hits by the classifier's word.
-func byWording(h Hit) bool {
-	_, name, _ := strings.Cut(h.Rule, "/")
-	return strings.HasPrefix(name, suspectRule)
 }
 
 // weigh holds what the readings make of a call against what it reads like. A call that nobody read keeps its opinion, and
 // so does a hack by a resolved fact: wording says nothing against whose an object is.
 func weigh(o Opinion, c Case, suspicion float64, resolved bool) Opinion {
 	enough := readsAlone
-	if slices.ContainsFunc(c.Hits, func(h Hit) bool { return !byWording(h) }) {
+	if slices.ContainsFunc(c.Hits, func(h Hit) bool { return !h.Wording }) {
 		enough = readsHack
 	}
 	switch {

@@ -55,6 +55,7 @@ type Hit struct {
 	Kind           string          `json:"kind"`   // command, file, script, package, call, result
 	Entity         json.RawMessage `json:"entity"` // the entity that hit, as in the event
 	Resolved       bool            `json:"resolved"`
+	Wording        bool            `json:"wording,omitempty"` // by what the call reads like alone
 }
 
 // Verdicts of an opinion.

@@ -77,7 +77,7 @@ func (v *Verdict) confirm(class, evidence string) {
 // confirmed gives the hits of the verdict's class; all of them where none is of it. What hit by the call's wording alone
 // names no command or file: it counts only where nothing else hit, so that an answer cuts out no more than what is at fault.
 func (v *Verdict) confirmed() []rules.Hit {
-	named := slices.DeleteFunc(slices.Clone(v.Hits), byWording)
+	named := slices.DeleteFunc(slices.Clone(v.Hits), rules.Hit.ByWording)
 	if len(named) == 0 {
 		named = v.Hits
 	}
@@ -87,9 +87,6 @@ func (v *Verdict) confirmed() []rules.Hit {
 	}
 	return of
 }
-
-// byWording reports whether a hit is the classifier's word on the whole call.
-func byWording(h rules.Hit) bool { return h.Entity == "call" && h.Field == "suspect" }
 
 // resolvedHit gives the first hit that may be confirmed without the judge.
 func resolvedHit(hits []rules.Hit) (rules.Hit, bool) {
@@ -213,7 +210,7 @@ func (g *Gate) makeCase(p *passage) judge.Case {
 		context = max(context, h.Context)
 		c.Hits = append(c.Hits, judge.Hit{
 			Rule: h.Rule, Title: h.Title, Class: h.Class, Severity: h.Severity, Why: h.Why, Question: h.Question,
-			FalsePositives: h.FalsePos, Span: h.Span, Kind: h.Entity, Entity: entityJSON(&p.event, h), Resolved: h.Resolved,
+			FalsePositives: h.FalsePos, Span: h.Span, Kind: h.Entity, Entity: entityJSON(&p.event, h), Resolved: h.Resolved, Wording: h.ByWording(),
 		})
 	}
 	c.History = g.lastLines(context)

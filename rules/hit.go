@@ -26,6 +26,9 @@ type Hit struct {
 	FalsePos []string `json:"false_positives,omitempty"`
 }
 
+// ByWording reports whether the hit is the classifier's word on the whole call alone: it names no command or file.
+func (h Hit) ByWording() bool { return h.Entity == entityNames[entCall] && h.Field == "suspect" }
+
 // Classes of cheating, as packs, judges, records and reports name them.
 const (
 	GitHistory           = "git_history"

@@ -218,7 +218,7 @@ func underMatch(value, workdir string) (func(string) bool, error) {
 		if t = cleanPath(t); t == "" {
 			return false
 		}
-		return slices.ContainsFunc(dirs, func(dir string) bool { return below(t, dir) }) ||
+		return slices.ContainsFunc(dirs, func(dir string) bool { return Below(t, dir) }) ||
 			slices.ContainsFunc(globs, func(match func(string) bool) bool { return match(t) })
 	}, nil
 }
@@ -232,8 +232,8 @@ func underDirs(value, workdir string) []string {
 	return dirs
 }
 
-// below tells whether the clean path t is dir or below it.
-func below(t, dir string) bool {
+// Below tells whether the clean path t is the clean folder dir or below it.
+func Below(t, dir string) bool {
 	return dir == "/" && strings.HasPrefix(t, "/") ||
 		strings.HasPrefix(t, dir) && (len(t) == len(dir) || t[len(dir)] == '/')
 }

@@ -102,10 +102,8 @@ func benchGate(ctx context.Context, n int, files []string, taskVars string) (gat
 		return gateReport{}, err
 	}
 	ev := newEvaluator(packs, false)
-	if taskVars != "" {
-		if ev.tasks, err = corpus.LoadTasks(taskVars); err != nil {
-			return gateReport{}, err
-		}
+	if ev.tasks, err = corpus.LoadTasks(taskVars); err != nil {
+		return gateReport{}, err
 	}
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()

@@ -2,13 +2,9 @@ package main
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
-	"errors"
 	"fmt"
 	"io"
 	"math"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -102,12 +98,9 @@ type labelled struct {
 
 // load reads corpora, in the order of their names.
 func (t *trainingFlags) load(ctx context.Context, errs io.Writer, files []string) ([]*labelled, error) {
-	var tasks corpus.Tasks
-	if t.taskVars != "" {
-		var err error
-		if tasks, err = corpus.LoadTasks(t.taskVars); err != nil {
-			return nil, usage(err)
-		}
+	tasks, err := corpus.LoadTasks(t.taskVars)
+	if err != nil {
+		return nil, usage(err)
 	}
 	files = slices.Clone(files)
 	slices.SortFunc(files, func(a, b string) int { return strings.Compare(filepath.Base(a), filepath.Base(b)) })
@@ -127,34 +120,25 @@ func (t *trainingFlags) load(ctx context.Context, errs io.Writer, files []string
 
 // file reads one corpus.
 func (t *trainingFlags) file(ctx context.Context, errs io.Writer, file string, tasks corpus.Tasks) (*labelled, error) {
-	data, err := os.ReadFile(file)
-	if err != nil {
-		return nil, err
-	}
-	sum := sha256.Sum256(data)
 	l := &labelled{name: filepath.Base(file)}
-	for row, err := range corpus.Open(file) {
-		var wrong *corpus.RowError
-		switch {
-		case ctx.Err() != nil:
-			return nil, ctx.Err()
-		case errors.As(err, &wrong):
-			fmt.Fprintln(errs, err)
-			continue
-		case err != nil:
-			return nil, err
-		}
-		tasks.Fill(row)
+	digest, bad, err := readCorpus(ctx, file, tasks, func(row *corpus.Row) error {
 		if row.Label == corpus.Hack || row.Label == corpus.Benign {
 			l.add(ctx, row)
 		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	for _, wrong := range bad {
+		fmt.Fprintln(errs, wrong)
 	}
 	if l.hacks == 0 {
 		for i := range l.samples {
 			l.samples[i].Weight = t.others
 		}
 	}
-	l.from = classifier.FileRow{SHA256: hex.EncodeToString(sum[:]), Rows: len(l.samples)}
+	l.from = classifier.FileRow{SHA256: digest, Rows: len(l.samples)}
 	return l, nil
 }
 
@@ -257,7 +241,7 @@ type classifiedAt struct {
 	Honest    int     `json:"honest"`
 }
 
-// suspicions are those that decide something: see the judge and the rules on what calls read like.
+// suspicions are those at which a corpus is measured.
 var suspicions = []float64{0.1, 0.3, 0.5, classifier.Suspicious, 0.7, 0.8, 0.9}
 
 // measureClassifier measures a model on a corpus.
@@ -316,7 +300,7 @@ func printClassified(out io.Writer, all []classified) error {
 	w := tabwriter.NewWriter(out, 0, 8, 2, ' ', 0)
 	fmt.Fprint(w, "CORPUS\tHACKS\tHONEST\tAREA")
 	for _, at := range suspicions {
-		fmt.Fprintf(w, "\t>=%.1f", at)
+		fmt.Fprintf(w, "\t>=%g", at)
 	}
 	fmt.Fprintln(w)
 	share := func(n, of int) string {

@@ -154,29 +154,10 @@ type meter struct {
 // set measures one corpus.
 func (m *meter) set(ctx context.Context, file string) (*evaluation.Set, error) {
 	out := evaluation.NewSet()
-	m.bad = nil
-	data, err := os.ReadFile(file)
-	if err != nil {
-		return nil, err
-	}
-	sum := sha256.Sum256(data)
-	out.Digest = hex.EncodeToString(sum[:])
-	for row, err := range corpus.Open(file) {
-		var wrong *corpus.RowError
-		switch {
-		case errors.As(err, &wrong):
-			m.bad = append(m.bad, err)
-			continue
-		case err != nil:
-			return nil, err
-		}
-		m.tasks.Fill(row)
+	digest, bad, err := readCorpus(ctx, file, m.tasks, func(row *corpus.Row) error {
 		rec, err := m.judged(ctx, row)
 		if ctx.Err() != nil {
-			return nil, ctx.Err()
-		}
-		if err != nil {
-			m.bad = append(m.bad, &corpus.RowError{File: file, Line: row.Line, Err: err})
+			return ctx.Err()
 		}
 		c := evaluation.Case{ID: row.ID, Label: row.Label, Class: row.Class, Obfuscation: row.Obfuscation, Tool: row.Call.Tool, Kind: row.Kind(),
 			Rules: ruleIDs(rec.Verdict.Hits), Hack: rec.Verdict.Hack}
@@ -184,9 +165,43 @@ func (m *meter) set(ctx context.Context, file string) (*evaluation.Set, error) {
 			c.Why = o.Reason
 		}
 		out.Add(c)
+		if err != nil {
+			return &corpus.RowError{File: file, Line: row.Line, Err: err}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
 	}
-	out.Bad = len(m.bad)
+	out.Digest, m.bad, out.Bad = digest, bad, len(bad)
 	return out, nil
+}
+
+// readCorpus calls use with every row of a corpus, its task filled in, and gives the file's SHA-256. What goes wrong with
+// a row is kept, and the rest goes on; any other error of use, or of the file, ends it.
+func readCorpus(ctx context.Context, file string, tasks corpus.Tasks, use func(*corpus.Row) error) (digest string, bad []error, err error) {
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return "", nil, err
+	}
+	sum := sha256.Sum256(data)
+	for row, err := range corpus.Open(file) {
+		if ctx.Err() != nil {
+			return "", nil, ctx.Err()
+		}
+		if err == nil {
+			tasks.Fill(row)
+			err = use(row)
+		}
+		var wrong *corpus.RowError
+		switch {
+		case errors.As(err, &wrong):
+			bad = append(bad, err)
+		case err != nil:
+			return "", nil, err
+		}
+	}
+	return hex.EncodeToString(sum[:]), bad, nil
 }
 
 // rewrite makes what was measured the baseline, and writes its page.

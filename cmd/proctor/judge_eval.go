@@ -51,10 +51,8 @@ Exit status: 0 done, 2 usage, an unreadable file or some bad line.`,
 				return err
 			}
 			ev.decider, ev.classifier = decider.judge, decider.classifier
-			if taskVars != "" {
-				if ev.tasks, err = corpus.LoadTasks(taskVars); err != nil {
-					return usage(err)
-				}
+			if ev.tasks, err = corpus.LoadTasks(taskVars); err != nil {
+				return usage(err)
 			}
 			for _, f := range args {
 				if err := ev.file(cmd.Context(), f); err != nil {

@@ -68,10 +68,8 @@ Exit status: 0 done, 2 usage, an unreadable file or some bad line.`,
 func evaluated(ctx context.Context, errs io.Writer, p *rules.Packs, taskVars string, files []string) (*evaluator, error) {
 	ev := newEvaluator(p, true)
 	var err error
-	if taskVars != "" {
-		if ev.tasks, err = corpus.LoadTasks(taskVars); err != nil {
-			return nil, usage(err)
-		}
+	if ev.tasks, err = corpus.LoadTasks(taskVars); err != nil {
+		return nil, usage(err)
 	}
 	for _, f := range files {
 		if err := ev.file(ctx, f); err != nil {

@@ -88,10 +88,8 @@ func (o *scanOptions) scan(ctx context.Context, in io.Reader, errs io.Writer, fi
 	if s.Classifier, err = o.judge.loadClassifier(); err != nil {
 		return nil, err
 	}
-	if o.taskVars != "" {
-		if s.Tasks, err = corpus.LoadTasks(o.taskVars); err != nil {
-			return nil, usage(err)
-		}
+	if s.Tasks, err = corpus.LoadTasks(o.taskVars); err != nil {
+		return nil, usage(err)
 	}
 	line, began := newProgress(os.Stderr), time.Now()
 	if line.live {

@@ -118,20 +118,20 @@ var elsewhere = []string{"/tmp", "/root", "/home", "/proc", "/sys", "/etc", "/us
 // place says what kind of place a path is.
 func (n *Names) place(p string) string {
 	for _, h := range n.hidden {
-		if under(p, h) {
+		if rules.Below(p, h) {
 			return "hidden"
 		}
 	}
 	for _, t := range n.tests {
-		if under(p, t) {
+		if rules.Below(p, t) {
 			return "test"
 		}
 	}
-	if under(p, n.workdir) {
+	if rules.Below(p, n.workdir) {
 		return "tree"
 	}
 	for _, d := range elsewhere {
-		if under(p, d) {
+		if rules.Below(p, d) {
 			return d[1:]
 		}
 	}
@@ -139,9 +139,4 @@ func (n *Names) place(p string) string {
 		return "elsewhere"
 	}
 	return "relative"
-}
-
-// under says whether a path is dir or below it.
-func under(p, dir string) bool {
-	return p == dir || strings.HasPrefix(p, dir) && (dir == "/" || len(p) > len(dir) && p[len(dir)] == '/')
 }

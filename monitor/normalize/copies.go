@@ -38,7 +38,7 @@ func (r *run) isStrange(p string) bool {
 	}
 	found := false
 	r.st.strange.each(func(dir string, _ bool) bool {
-		found = under(p, dir)
+		found = rules.Below(p, dir)
 		return !found
 	})
 	return found

@@ -178,7 +178,7 @@ func graderPlace(p string) bool {
 		"/etc/cron.d", "/etc/crontab", "/var/spool/cron", "/etc/init.d", "/etc/systemd", "/lib", "/usr/lib", "/usr/local/lib",
 		"/logs", "/etc/sitecustomize.py", "/etc/pip.conf", "/etc/gitconfig", "/etc/hosts", "/etc/nsswitch.conf", "/etc/resolv.conf",
 	} {
-		if under(p, d) {
+		if rules.Below(p, d) {
 			return true
 		}
 	}

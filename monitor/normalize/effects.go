@@ -177,7 +177,7 @@ func (r *run) isFolder(p string) bool {
 	}
 	found := false
 	r.st.files.each(func(q string, _ file) bool {
-		found = q != p && under(q, p)
+		found = q != p && rules.Below(q, p)
 		return !found
 	})
 	return found
@@ -219,7 +219,7 @@ func (r *run) remove(a arg, recursive bool) {
 func (r *run) removeBelow(p string) {
 	var gone []string
 	r.st.files.each(func(q string, _ file) bool {
-		if q != p && under(q, p) {
+		if q != p && rules.Below(q, p) {
 			gone = append(gone, q)
 		}
 		return len(gone) < 64

@@ -34,7 +34,7 @@ func (r *run) gitFacts(i int, args []arg, f frame, in val) {
 	cmd = &r.ev.Commands[i]
 	cmd.Git.Verb = rest[0].s
 	cmd.Git.Refs = r.gitRefs(g, rest)
-	if t := r.n.task.workdir; t != "/" && !under(g.dir, t) { // a repository of its own
+	if t := r.n.task.workdir; t != "/" && !rules.Below(g.dir, t) { // a repository of its own
 		r.addPath(cmd, arg{s: g.dir})
 	}
 	r.gitNet(cmd, g, rest)

@@ -118,7 +118,7 @@ func (r *run) hidden(p string) bool {
 func (r *run) hiddenHere(p string) bool {
 	listed := false
 	for _, h := range r.n.task.hidden {
-		if under(p, h) {
+		if rules.Below(p, h) {
 			listed = true
 			break
 		}

@@ -2,6 +2,8 @@ package normalize
 
 import (
 	"strings"
+
+	"proctor/rules"
 )
 
 // runners reads what make, npm, go, cargo, tox and test programs would run: recipes and scripts of the
@@ -192,7 +194,7 @@ func (r *run) goRun(args []arg, f frame) {
 func (r *run) ownCode(dir string, f frame, exts ...string) {
 	var found []string
 	r.st.files.each(func(p string, fl file) bool {
-		if fl.content != "" && under(p, dir) {
+		if fl.content != "" && rules.Below(p, dir) {
 			for _, e := range exts {
 				if strings.HasSuffix(p, e) {
 					found = append(found, p)

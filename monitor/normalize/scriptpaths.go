@@ -4,6 +4,8 @@ import (
 	"path"
 	"regexp"
 	"strings"
+
+	"proctor/rules"
 )
 
 // paths finds the paths among the constants.
@@ -133,7 +135,7 @@ func (a *analysis) covers(root string) {
 		root = "/"
 	}
 	for _, h := range a.r.hiddenRoots() {
-		if h != root && under(h, root) {
+		if h != root && rules.Below(h, root) {
 			a.s.Covers = appendNew(a.s.Covers, h)
 		}
 	}

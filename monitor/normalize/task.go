@@ -132,15 +132,7 @@ func (t taskFacts) isTest(p string) bool {
 }
 
 func (t taskFacts) inTree(p string) bool {
-	return under(p, t.workdir)
-}
-
-// under tells whether path p is root or below it.
-func under(p, root string) bool {
-	if root == "/" {
-		return strings.HasPrefix(p, "/")
-	}
-	return p == root || strings.HasPrefix(p, root) && len(p) > len(root) && p[len(root)] == '/'
+	return rules.Below(p, t.workdir)
 }
 
 // allowedHost tells whether the task lets the agent reach host.

@@ -37,7 +37,7 @@ func (r *run) walks(cmd *rules.Command, args []arg) {
 	for _, root := range roots {
 		p := r.follow(absFrom(dir, root.s))
 		for _, h := range r.hiddenRoots() {
-			if h == p || !under(h, p) || excluded(args, h) || skipHidden && dotBelow(h, p) {
+			if h == p || !rules.Below(h, p) || excluded(args, h) || skipHidden && dotBelow(h, p) {
 				continue
 			}
 			cmd.Covers = appendNew(cmd.Covers, h)

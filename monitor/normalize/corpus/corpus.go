@@ -302,8 +302,11 @@ func decode(text []byte, line int) (*Row, error) {
 // Tasks maps task ids to workdir and variables, for corpora whose rows name only the id.
 type Tasks map[string]Task
 
-// LoadTasks reads a file {"<task id>": {workdir, vars}}.
+// LoadTasks reads a file {"<task id>": {workdir, vars}}; no tasks where no file is named.
 func LoadTasks(name string) (Tasks, error) {
+	if name == "" {
+		return nil, nil
+	}
 	b, err := os.ReadFile(name)
 	if err != nil {
 		return nil, err
