@@ -131,6 +131,8 @@ s = socket.socket(socket.AF_UNIX); s.bind("/run/init/ctl"); s.listen(); time.sle
 	}
 }
 
+// The agent makes its socket again as often as it is taken away, so that a host now and then gets through. What it may
+// never be is anything but served or ended as severed, and it must not hold for ever.
 func TestSeveredAgentIsModel(t *testing.T) {
 	cli := needDocker(t)
 	s := makeBox(t, newEngine(t, newOwner(t, cli)), sandbox.Spec{})
@@ -138,10 +140,15 @@ func TestSeveredAgentIsModel(t *testing.T) {
 while True:
     try: os.rename("/run/init/ctl", "/run/init/x")
     except OSError: pass' >/dev/null 2>&1 &) ; sleep 0.5`)
-	if err := s.Detach(); err != nil {
-		t.Fatal(err)
+	var err error
+	for range 20 {
+		if err := s.Detach(); err != nil {
+			t.Fatal(err)
+		}
+		if _, err = s.Do(context.Background(), sandbox.Call{ID: "x", Op: sandbox.OpShell, Command: "true"}); err != nil {
+			break
+		}
 	}
-	_, err := s.Do(context.Background(), sandbox.Call{ID: "x", Op: sandbox.OpShell, Command: "true"})
 	var dead *sandbox.DeadError
 	if !errors.As(err, &dead) || dead.Class != sandbox.FailureModel || !strings.Contains(dead.Reason, "cut off from inside") {
 		t.Fatalf("%v", err)
