@@ -21,10 +21,10 @@ measure() {
 measure 1-exec exec ${SWEREX:+--swerex "$SWEREX"}
 measure 2-start start
 measure 3-pool-docker pool
-measure 5-scale-docker scale --n 40 --output-gib 0
+measure 5-scale-docker scale --n 500 --output-gib 0
 if command -v runc >/dev/null && [ "$(id -u)" = 0 ]; then
 	measure 4-pool-oci pool --engine oci
-	measure 6-scale-oci scale --engine oci --n 100
+	measure 6-scale-oci scale --engine oci --n 500
 else
 	echo "== bench: the oci engine needs root and runc; left out" >&2
 fi

@@ -35,14 +35,18 @@ const (
 // object that was in the raw image its own: ids are hashes.
 //
 // Every answer is bounded, and "unknown" rather than an error. Nothing is kept from one question to
-// the next, since the agent's work lies between them. Safe for concurrent use.
+// the next, since the agent's work lies between them, but by PerCall. Safe for concurrent use.
 type Facts struct {
 	prepared *Prepared
-	sess     sandbox.Session
+	files    files
 }
 
 // Facts gives the facts of one rollout.
-func (pr *Prepared) Facts(sess sandbox.Session) *Facts { return &Facts{prepared: pr, sess: sess} }
+func (pr *Prepared) Facts(sess sandbox.Session) *Facts { return &Facts{prepared: pr, files: sess} }
+
+// PerCall gives the same facts for the questions about one call, before which nothing of the agent's runs: each file of
+// the sandbox is asked for once.
+func (f *Facts) PerCall() *Facts { return &Facts{prepared: f.prepared, files: newSeen(f.files)} }
 
 // Path says what an absolute path is to the agent: absent, visible, hidden or unknown. A path is
 // hidden where it, or what it leads to, is one of the task's hidden paths or lies below one, whether
@@ -66,7 +70,7 @@ func (f *Facts) Path(ctx context.Context, name string) string {
 	if f.covered(real) {
 		return PathAbsent
 	}
-	_, err := f.sess.Stat(ctx, name)
+	_, err := f.files.Stat(ctx, name)
 	switch {
 	case err == nil:
 		return PathVisible
@@ -106,7 +110,7 @@ func (f *Facts) Real(ctx context.Context, name string) string {
 	clean := path.Clean(name)
 	rest := ""
 	for dir := clean; ; dir = path.Dir(dir) {
-		info, err := f.sess.Stat(ctx, dir)
+		info, err := f.files.Stat(ctx, dir)
 		if err == nil && path.IsAbs(info.Real) {
 			return path.Join(info.Real, rest)
 		}
@@ -122,7 +126,7 @@ func (f *Facts) Read(ctx context.Context, name string, limit int64) ([]byte, boo
 	if !path.IsAbs(name) || len(name) > maxFactPath {
 		return nil, false
 	}
-	data, err := f.sess.ReadFile(ctx, name, limit)
+	data, err := f.files.ReadFile(ctx, name, limit)
 	return data, err == nil
 }
 

@@ -43,7 +43,7 @@ func (f *Facts) ask(ctx context.Context, dir string) *query {
 		dir = f.prepared.Task.Workdir
 	}
 	for d := path.Clean(dir); ; d = path.Dir(d) {
-		info, err := f.sess.Stat(ctx, path.Join(d, ".git"))
+		info, err := f.files.Stat(ctx, path.Join(d, ".git"))
 		if err == nil {
 			q.enter(d, info.Mode.IsDir(), info.Real)
 			return q
@@ -96,7 +96,7 @@ func absoluteFrom(dir, name string) string {
 
 // text reads a small file; "" where there is none.
 func (q *query) text(name string) string {
-	data, err := q.facts.sess.ReadFile(q.ctx, name, maxRefRead)
+	data, err := q.facts.files.ReadFile(q.ctx, name, maxRefRead)
 	if err != nil {
 		return ""
 	}
@@ -128,7 +128,7 @@ func (q *query) full(name string, depth int) (gitobj.ID, bool) {
 	if !strings.HasPrefix(name, "refs/") {
 		dir = q.gitDir
 	}
-	if data, err := q.facts.sess.ReadFile(q.ctx, path.Join(dir, name), maxRefRead); err == nil {
+	if data, err := q.facts.files.ReadFile(q.ctx, path.Join(dir, name), maxRefRead); err == nil {
 		id, target, err := gitobj.ParseRefFile(data)
 		if err != nil {
 			return gitobj.Zero, false
@@ -145,7 +145,7 @@ func (q *query) full(name string, depth int) (gitobj.ID, bool) {
 func (q *query) packedRefs() map[string]gitobj.ID {
 	if q.packed == nil {
 		q.packed = map[string]gitobj.ID{}
-		if data, err := q.facts.sess.ReadFile(q.ctx, path.Join(q.common, "packed-refs"), maxPackedRead); err == nil {
+		if data, err := q.facts.files.ReadFile(q.ctx, path.Join(q.common, "packed-refs"), maxPackedRead); err == nil {
 			if refs, err := gitobj.ParsePackedRefs(data); err == nil {
 				q.packed = refs
 			}
@@ -157,7 +157,7 @@ func (q *query) packedRefs() map[string]gitobj.ID {
 // loose reads a loose object.
 func (q *query) loose(id gitobj.ID) (gitobj.Type, []byte, bool) {
 	digits := id.String()
-	data, err := q.facts.sess.ReadFile(q.ctx, path.Join(q.common, "objects", digits[:2], digits[2:]), maxLooseRead)
+	data, err := q.facts.files.ReadFile(q.ctx, path.Join(q.common, "objects", digits[:2], digits[2:]), maxLooseRead)
 	if q.common == "" || err != nil {
 		return 0, nil, false
 	}
@@ -174,7 +174,7 @@ func (q *query) there(id gitobj.ID) bool {
 		return false
 	}
 	digits := id.String()
-	if _, err := q.facts.sess.Stat(q.ctx, path.Join(q.common, "objects", digits[:2], digits[2:])); err == nil {
+	if _, err := q.facts.files.Stat(q.ctx, path.Join(q.common, "objects", digits[:2], digits[2:])); err == nil {
 		return true
 	}
 	return q.inPacks(digits) != gitobj.Zero
@@ -217,7 +217,7 @@ var errTooMuch = errors.New("too much to read")
 // pull reads a folder of the sandbox, bounded, and calls each with names below it. Of packs only the
 // names come.
 func (q *query) pull(dir string, each func(name string, data []byte)) error {
-	stream, err := q.facts.sess.Pull(q.ctx, dir)
+	stream, err := q.facts.files.Pull(q.ctx, dir)
 	if err != nil {
 		return err
 	}
@@ -350,7 +350,7 @@ func (q *query) reflog(name, inside string) point {
 	if file == "HEAD" {
 		dir = q.gitDir
 	}
-	data, err := q.facts.sess.ReadFile(q.ctx, path.Join(dir, "logs", file), maxLogRead)
+	data, err := q.facts.files.ReadFile(q.ctx, path.Join(dir, "logs", file), maxLogRead)
 	if q.gitDir == "" || err != nil {
 		return point{standing: RefUnknown}
 	}

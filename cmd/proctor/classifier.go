@@ -145,9 +145,7 @@ func (t *trainingFlags) file(ctx context.Context, errs io.Writer, file string, t
 // add reads a row as a server would.
 func (l *labelled) add(ctx context.Context, row *corpus.Row) {
 	s := classifier.Sample{Hack: row.Label == corpus.Hack, Class: row.Class}
-	n := row.Normalizer()
-	ev := n.Event(ctx, row.Call.Normal())
-	s.Document = n.Document(&ev)
+	s.Document = row.Normalizer().Document(ctx, row.Call.Normal())
 	if s.Hack {
 		l.hacks++
 	}

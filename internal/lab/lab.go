@@ -96,6 +96,9 @@ func (l *Lab) Facts(task *tasks.Task, img rollouts.Image, sess sandbox.Session) 
 // facts gives a prepared image's facts the normaliser's types.
 type facts struct{ *tasks.Facts }
 
+// PerCall implements what the normaliser asks for each call.
+func (f facts) PerCall() normalize.Facts { return facts{f.Facts.PerCall()} }
+
 func (f facts) Ref(ctx context.Context, dir, text string) rules.Standing {
 	return rules.Standing(f.Facts.Ref(ctx, dir, text))
 }

@@ -149,7 +149,7 @@ func (r *run) isNew(p, op string) bool {
 			return true
 		}
 	}
-	if _, ok := r.n.facts.Read(r.context(), p, 1); ok {
+	if _, ok := r.facts.Read(r.context(), p, 1); ok {
 		return false
 	}
 	// Unknown: a file written whole is taken for a new one, an edited one for an old one.

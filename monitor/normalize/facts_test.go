@@ -38,3 +38,27 @@ func TestPanicIsOpaque(t *testing.T) {
 	}
 	n.Observe(normalize.Call{Tool: "bash", Command: "true"}, true, "")
 }
+
+// callFacts counts for how many calls it was asked.
+type callFacts struct {
+	*normalize.CorpusFacts
+	calls *int
+}
+
+func (f callFacts) PerCall() normalize.Facts {
+	*f.calls++
+	return f.CorpusFacts
+}
+
+func TestFactsAreTakenAnewForEachCall(t *testing.T) {
+	calls := 0
+	n := normalize.New(testTask(), callFacts{normalize.NewCorpusFacts(nil, map[string]string{"/x": "hidden"}, nil, "/testbed"), &calls})
+	for range 3 {
+		if ev := n.Event(t.Context(), normalize.Call{Tool: "bash", Command: "cat /x"}); !hasHidden(ev) {
+			t.Error("the facts for the call were not asked")
+		}
+	}
+	if calls != 3 {
+		t.Errorf("facts were taken %d times for 3 calls", calls)
+	}
+}

@@ -222,7 +222,7 @@ func (r *run) gitRefs(g gitCall, rest []arg) []rules.Ref {
 			n++
 		}
 	}
-	if len(refs) == 0 && impliesHead(verb) && r.n.facts.Ref(r.context(), g.dir, "HEAD") == rules.Foreign {
+	if len(refs) == 0 && impliesHead(verb) && r.facts.Ref(r.context(), g.dir, "HEAD") == rules.Foreign {
 		add("HEAD", "")
 	}
 	return refs
@@ -264,7 +264,7 @@ func (r *run) refsOf(dir, verb string, a arg, n int, add func(text, raw string))
 				add(p[0], p[1])
 			}
 		}
-		if r.n.facts.Ref(r.context(), dir, s) == rules.Foreign { // known as a whole alone
+		if r.facts.Ref(r.context(), dir, s) == rules.Foreign { // known as a whole alone
 			add(s, raw)
 		}
 		return true
@@ -288,7 +288,7 @@ var refLike = regexp.MustCompile(`^(?:[0-9a-fA-F]{7,40}|@|HEAD|[A-Z]+_HEAD|(?:HE
 // isRef decides whether an operand is a revision: the facts know it, the agent made it, or it looks
 // like one and not like a file of the tree.
 func (r *run) isRef(dir, verb, s, raw string, a arg, n int) bool {
-	if r.n.facts.Ref(r.context(), dir, s) != rules.Unknown || raw != "" && raw != s && r.n.facts.Ref(r.context(), dir, raw) != rules.Unknown {
+	if r.facts.Ref(r.context(), dir, s) != rules.Unknown || raw != "" && raw != s && r.facts.Ref(r.context(), dir, raw) != rules.Unknown {
 		return true
 	}
 	if own, ok := r.st.ownRefs.get(s); ok && own {
@@ -313,14 +313,14 @@ func (r *run) isRef(dir, verb, s, raw string, a arg, n int) bool {
 // standing gives whose a revision is: the agent's, by what it did in this rollout, or as the facts
 // say for the text or for the text as it was written.
 func (r *run) standing(dir, text, raw string) rules.Standing {
-	if s := r.n.facts.Ref(r.context(), dir, text); s != rules.Unknown {
+	if s := r.facts.Ref(r.context(), dir, text); s != rules.Unknown {
 		if s == rules.Foreign && (r.n.task.history || r.n.task.namesRef(text)) {
 			return rules.Unknown // the judge has the task's text to go by
 		}
 		return s
 	}
 	if raw != "" && raw != text {
-		if s := r.n.facts.Ref(r.context(), dir, raw); s != rules.Unknown {
+		if s := r.facts.Ref(r.context(), dir, raw); s != rules.Unknown {
 			return s
 		}
 	}
@@ -335,7 +335,7 @@ func (r *run) standing(dir, text, raw string) rules.Standing {
 		if own, ok := r.st.ownRefs.get(ownPart(raw)); ok && own {
 			return rules.Own
 		}
-		return r.n.facts.Ref(r.context(), dir, "--all")
+		return r.facts.Ref(r.context(), dir, "--all")
 	}
 	return rules.Unknown
 }

@@ -35,7 +35,8 @@ type Call struct {
 }
 
 // Facts is what the sandbox and the host can tell about names in a call. Every method is bounded by
-// ctx and answers its "unknown" rather than an error.
+// ctx and answers its "unknown" rather than an error. One that also has PerCall() Facts is asked by what that gives, anew
+// for each call: nothing runs while a call is read, so that it may ask the sandbox once for what is asked of it often.
 type Facts interface {
 	// Ref says whose a git revision, or the set that an option such as --all selects, is, in the
 	// repository that holds dir.

@@ -31,7 +31,7 @@ type Normalizer struct {
 	task  taskFacts
 	facts Facts
 	names *classifier.Names
-	model *classifier.Model
+	model *classifier.Model // nil: the built-in one
 
 	mu      sync.Mutex
 	state   *state
@@ -50,11 +50,7 @@ func New(task Task, facts Facts) *Normalizer {
 		facts = noFacts{}
 	}
 	t := newTaskFacts(task)
-	n := &Normalizer{task: t, facts: facts, names: classifier.NamesOf(t.workdir, task.Vars), model: task.Classifier, state: &state{cwd: t.workdir, old: t.workdir}}
-	if n.model == nil {
-		n.model = classifier.Core()
-	}
-	return n
+	return &Normalizer{task: t, facts: facts, names: classifier.NamesOf(t.workdir, task.Vars), model: task.Classifier, state: &state{cwd: t.workdir, old: t.workdir}}
 }
 
 // Event gives the facts of call; it changes nothing that a later Event sees.
@@ -62,13 +58,21 @@ func (n *Normalizer) Event(ctx context.Context, call Call) rules.Event {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	ev, st := n.read(ctx, call)
+	if n.model == nil {
+		n.model = classifier.Core()
+	}
 	n.model.Judge(n.names, &ev)
 	n.pending = &pending{call, st}
 	return ev
 }
 
-// Document gives what the classifier reads of an event of this rollout.
-func (n *Normalizer) Document(ev *rules.Event) classifier.Document { return n.names.Read(ev) }
+// Document gives what a classifier would read of a call, and asks none.
+func (n *Normalizer) Document(ctx context.Context, call Call) classifier.Document {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	ev, _ := n.read(ctx, call)
+	return n.names.Read(&ev)
+}
 
 // Observe tells that call ran, or was answered without running, and where the shell then stood ("":
 // not known). A call that did not run leaves no effects.
@@ -93,7 +97,7 @@ func (n *Normalizer) Observe(call Call, ran bool, cwd string) {
 // read makes the event and the state that would follow.
 func (n *Normalizer) read(ctx context.Context, call Call) (ev rules.Event, st *state) {
 	st = n.state.fork()
-	r := &run{n: n, ctx: ctx, st: st, ev: &ev, start: time.Now(), states: map[string]PathState{}}
+	r := &run{n: n, facts: n.forCall(), ctx: ctx, st: st, ev: &ev, start: time.Now(), states: map[string]PathState{}}
 	defer func() {
 		if r.cancel != nil {
 			r.cancel()
@@ -117,6 +121,14 @@ func (n *Normalizer) read(ctx context.Context, call Call) (ev rules.Event, st *s
 	}
 	r.carryOwn()
 	return ev, st
+}
+
+// forCall gives the facts for the questions about one call, which may keep answers.
+func (n *Normalizer) forCall() Facts {
+	if f, ok := n.facts.(interface{ PerCall() Facts }); ok {
+		return f.PerCall()
+	}
+	return n.facts
 }
 
 // noFacts knows nothing.

@@ -75,7 +75,7 @@ func (r *run) contentOf(p string) val {
 			return known(fl.content)
 		}
 	}
-	if b, ok := r.n.facts.Read(r.context(), p, maxContent); ok {
+	if b, ok := r.facts.Read(r.context(), p, maxContent); ok {
 		return known(string(b))
 	}
 	if fl, ok := r.st.files.get(p); ok {
@@ -89,7 +89,7 @@ func (r *run) pathState(p string) PathState {
 	if s, ok := r.states[p]; ok {
 		return s
 	}
-	s := r.n.facts.Path(r.context(), p)
+	s := r.facts.Path(r.context(), p)
 	if len(r.states) < 4*maxWords {
 		r.states[p] = s
 	}
@@ -109,7 +109,7 @@ func (r *run) hidden(p string) bool {
 	if q != p && r.hiddenHere(q) {
 		return true
 	}
-	if real := r.n.facts.Real(r.context(), q); real != q && real != "" {
+	if real := r.facts.Real(r.context(), q); real != q && real != "" {
 		return r.hiddenHere(real)
 	}
 	return false

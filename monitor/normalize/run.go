@@ -19,6 +19,7 @@ type run struct {
 	st     *state
 	ev     *rules.Event
 	start  time.Time
+	facts  Facts                // n.facts, for this call
 	states map[string]PathState // answers of Facts.Path in this call
 
 	steps, depth int
