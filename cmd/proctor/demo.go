@@ -78,7 +78,6 @@ each rollout, the group's hack rate, and the folder with the trajectories.`,
 
 // runDemo starts a server, plays the policies, and prints the report.
 func runDemo(ctx context.Context, out io.Writer, cfg config.Config, o demoOptions) (err error) {
-	tuneCollector()
 	policies, err := pick(demo.Policies(), o.only)
 	if err != nil {
 		return usage(err)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"runtime/debug"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -38,6 +39,7 @@ var errSilent = errors.New("")
 
 // run executes the command line and gives the exit status.
 func run(args []string) int {
+	tuneCollector()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	root := newRoot()
@@ -54,6 +56,19 @@ func run(args []string) int {
 		return e.status
 	}
 	return exitUsage
+}
+
+// collectorPercent is how far the heap grows over what lives before it is collected. A server, and
+// what reads corpora, hold some tens of MiB that live for good (rule sets, statements, a model) and little else, so at
+// Go's 100 they would collect every few dozen calls; at 400 a call over HTTP took 0.7 of the time, and a scan 0.85 of the
+// processor time, for a few tens of MiB.
+const collectorPercent = 400
+
+// tuneCollector sets collectorPercent, unless GOGC says otherwise.
+func tuneCollector() {
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(collectorPercent)
+	}
 }
 
 // newRoot builds the command tree: one file per subcommand, each with a new<Name> function.

@@ -215,7 +215,6 @@ func (o *runOptions) server(ctx context.Context, errs io.Writer, cfg config.Conf
 
 // startLocal starts a server in this process.
 func startLocal(ctx context.Context, cfg config.Config, list []*tasks.Task) (*running, error) {
-	tuneCollector()
 	listener, err := listen(ctx, cfg.Listen)
 	if err != nil {
 		return nil, err

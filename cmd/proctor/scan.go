@@ -74,7 +74,6 @@ not be read.`,
 
 // scan scans all files.
 func (o *scanOptions) scan(ctx context.Context, in io.Reader, errs io.Writer, files []string) (*scan.Report, error) {
-	tuneCollector()
 	p, err := usablePacks(errs, o.packs, false)
 	if err != nil {
 		return nil, err

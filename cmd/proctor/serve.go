@@ -10,7 +10,6 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"runtime/debug"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -130,21 +129,8 @@ func newLogger(c config.Config) *slog.Logger {
 	return slog.New(slog.NewTextHandler(os.Stderr, options))
 }
 
-// collectorPercent is how far the heap grows over what lives before it is collected. A server holds
-// some ten MiB that live for good (rule sets, statements) and little else, so at Go's 100 it would
-// collect every few dozen calls; at 400 a call over HTTP took 0.7 of the time, for a few tens of MiB.
-const collectorPercent = 400
-
-// tuneCollector sets collectorPercent, unless GOGC says otherwise.
-func tuneCollector() {
-	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(collectorPercent)
-	}
-}
-
 // serve runs a server until ctx ends, then drains it.
 func serve(ctx context.Context, cfg config.Config, log *slog.Logger) error {
-	tuneCollector()
 	listener, err := listen(ctx, cfg.Listen)
 	if err != nil {
 		return err

@@ -250,6 +250,9 @@ func gitValueOption(verb, s string) bool {
 // refsOf adds the revisions that one operand names: a..b, ^a, a:path. It reports whether it was
 // taken for a revision.
 func (r *run) refsOf(dir, verb string, a arg, n int, add func(text, raw string)) bool {
+	if walksCommits(verb) && strings.HasPrefix(a.s, "^") && len(a.s) > 1 {
+		return true // leaves out, and shows nothing of it
+	}
 	s, raw := strings.TrimPrefix(a.s, "^"), strings.Trim(strings.TrimPrefix(a.raw, "^"), `"'`)
 	if i := strings.IndexByte(s, ':'); i > 0 && !strings.Contains(s, "://") {
 		s = s[:i]
@@ -257,14 +260,16 @@ func (r *run) refsOf(dir, verb string, a arg, n int, add func(text, raw string))
 			raw = raw[:j]
 		}
 	}
-	if x, y, ok := cutRange(s); ok && !strings.HasPrefix(s, ".") && !strings.Contains(s, "/..") {
+	if x, y, ok := cutRange(s); ok && !dottedPath(s) {
 		rx, ry, _ := cutRange(raw)
-		for _, p := range [][2]string{{x, rx}, {y, ry}} {
-			if p[0] != "" {
-				add(p[0], p[1])
-			}
+		leftOut := walksCommits(verb) && !strings.Contains(s, "...")
+		if x != "" && !leftOut {
+			add(x, rx)
 		}
-		if r.facts.Ref(r.context(), dir, s) == rules.Foreign { // known as a whole alone
+		if y != "" {
+			add(y, ry)
+		}
+		if whole := r.facts.Ref(r.context(), dir, s); whole == rules.Foreign && !(leftOut && r.knownRef(dir, x)) { // known as a whole alone
 			add(s, raw)
 		}
 		return true
@@ -274,6 +279,28 @@ func (r *run) refsOf(dir, verb string, a arg, n int, add func(text, raw string))
 	}
 	add(s, raw)
 	return true
+}
+
+// walksCommits tells whether a verb shows the commits that lead to its operands, so that of `a..b` and `^a b` it shows
+// nothing of a.
+func walksCommits(verb string) bool {
+	switch verb {
+	case "log", "rev-list", "shortlog", "whatchanged", "format-patch":
+		return true
+	}
+	return false
+}
+
+// knownRef tells whether the facts know a revision by itself.
+func (r *run) knownRef(dir, text string) bool {
+	return text == "" || r.facts.Ref(r.context(), dir, text) != rules.Unknown
+}
+
+// dottedPath tells a path such as ../a or a/.. from a range such as ..b or ...b.
+func dottedPath(s string) bool {
+	left := strings.TrimLeft(s, ".")
+	dots := len(s) - len(left)
+	return strings.Contains(s, "/..") || dots == 1 || dots > 3 || dots > 0 && (left == "" || left[0] == '/')
 }
 
 func cutRange(s string) (a, b string, ok bool) {
