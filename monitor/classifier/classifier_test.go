@@ -140,6 +140,14 @@ func TestFeatures(t *testing.T) {
 	}
 }
 
+func TestFoldNumbers(t *testing.T) {
+	for text, want := range map[string]string{"": "", "v2.3.1 and 404": "v2.3.1 and 404", "2026-11-30 12345": "0000-11-30 00000", "a1234b": "a0000b", "é99999": "é00000"} {
+		if got := foldNumbers(text); got != want {
+			t.Errorf("%q: %q, want %q", text, got, want)
+		}
+	}
+}
+
 // A task's names are what they are: the same call in two tasks gives the same document.
 func TestNamesAreReplaced(t *testing.T) {
 	read := func(workdir, pkg, hidden string) Document {

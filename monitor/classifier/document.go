@@ -12,6 +12,7 @@ import (
 type Document struct {
 	Text  string   // what was typed, and what the normaliser opened of it; the task's names replaced
 	Facts []string // of the event, as short words
+	Told  []uint32 // the features of the task's text
 }
 
 // Bounds of a document, in bytes and words. A longer text is read by its beginning and its end.
@@ -27,6 +28,7 @@ type Names struct {
 	hidden  []string
 	tests   []string
 	network string
+	told    []uint32
 }
 
 // named are the task's variables whose values are replaced by their variable's name.
@@ -59,6 +61,7 @@ func NamesOf(workdir string, vars rules.Vars) *Names {
 		pairs = append(pairs, name, " zz"+strings.ReplaceAll(by[name], "_", "")+" ")
 	}
 	n.replace = strings.NewReplacer(pairs...)
+	n.told = told(n.replace.Replace(vars.One("instruction")))
 	return n
 }
 
@@ -76,7 +79,7 @@ func below(workdir string, paths []string) []string {
 
 // Read gives the document of an event.
 func (n *Names) Read(ev *rules.Event) Document {
-	d := Document{Text: n.replace.Replace(textOf(ev)), Facts: n.facts(ev)}
+	d := Document{Text: n.replace.Replace(textOf(ev)), Facts: n.facts(ev), Told: n.told}
 	if len(d.Facts) > maxFacts {
 		d.Facts = d.Facts[:maxFacts]
 	}
