@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -164,4 +165,37 @@ func FuzzLoad(f *testing.F) {
 			t.Error("no page")
 		}
 	})
+}
+
+func TestChapters(t *testing.T) {
+	names := []string{"b-10.jsonl", "b-2.jsonl", "a.jsonl", "c-1.jsonl", "b-2x.jsonl", "nl.jsonl.gz"}
+	slices.SortFunc(names, byBatch)
+	var got []string
+	for _, c := range chapters(names) {
+		got = append(got, c.title+": "+strings.Join(c.names, " "))
+	}
+	want := []string{"a.jsonl: a.jsonl", "b: b-2.jsonl b-10.jsonl", "b-2x.jsonl: b-2x.jsonl", "c-1.jsonl: c-1.jsonl", "nl.jsonl.gz: nl.jsonl.gz"}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Error(d)
+	}
+}
+
+// Batches are told as their sum, and nothing is lost in it.
+func TestBatchesAreToldTogether(t *testing.T) {
+	r := sample()
+	var one *Set
+	for _, s := range r.Sets {
+		one = s
+	}
+	r.Sets = map[string]*Set{"x-1.jsonl": one, "x-2.jsonl": one, "x-10.jsonl": one}
+	page := Page(r)
+	sum := together(r.Sets, []string{"x-1.jsonl", "x-2.jsonl", "x-10.jsonl"})
+	if sum.Rows != 3*one.Rows || sum.all().Final.Hack.N != 3*one.all().Final.Hack.N || sum.all().Stage1.Benign.Hit != 3*one.all().Stage1.Benign.Hit ||
+		len(sum.False) != 3*len(one.False) || one.Groups["all"].Final.Hack.N == sum.Groups["all"].Final.Hack.N {
+		t.Errorf("%+v", sum)
+	}
+	if !strings.Contains(page, "## x\n\n") || strings.Contains(page, "## x-1") || !strings.Contains(page, "in 3 batches, x-1.jsonl to x-10.jsonl") ||
+		!strings.Contains(page, "| "+rate(sum.all().Final.Hack)+" |") {
+		t.Error(page)
+	}
 }
