@@ -87,4 +87,6 @@ func (s *seen) ReadFile(ctx context.Context, path string, limit int64) ([]byte, 
 }
 
 // Pull implements files; a folder's archive is not kept.
-func (s *seen) Pull(ctx context.Context, path string) (io.ReadCloser, error) { return s.from.Pull(ctx, path) }
+func (s *seen) Pull(ctx context.Context, path string) (io.ReadCloser, error) {
+	return s.from.Pull(ctx, path)
+}
