@@ -18,6 +18,9 @@ type Packs struct {
 	once   sync.Once
 	shared *shared // see prefilter.go; made at the first Compile
 	broken error
+
+	pin    sync.Once
+	digest string // made when first asked for: it takes as long as judging a call
 }
 
 // Packs lists the packs, by id.
@@ -57,6 +60,11 @@ func (r *Rule) Overlays() []string { return r.overlaid }
 // Digest pins what decides: the rules as they stand after overlays, and the engine's version.
 // Places, file names and tests do not count. "sha256:<hex>".
 func (p *Packs) Digest() string {
+	p.pin.Do(func() { p.digest = p.digested() })
+	return p.digest
+}
+
+func (p *Packs) digested() string {
 	type pinned struct {
 		Pack, Version string
 		Lists         map[string][]string

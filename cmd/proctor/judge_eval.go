@@ -116,7 +116,7 @@ func (e *judgeEvaluator) judged(ctx context.Context, row *corpus.Row) (monitor.R
 	if err != nil {
 		return monitor.Record{}, err
 	}
-	return judgeScene(ctx, set, e.digest, e.decider, e.classifier, sceneTask(row.Task.ID, c.Vars), c)
+	return judgeScene(ctx, set, e.packs.Digest(), e.decider, e.classifier, sceneTask(row.Task.ID, c.Vars), c)
 }
 
 func (u *judgeUse) add(o judge.Opinion) {

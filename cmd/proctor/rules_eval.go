@@ -74,16 +74,15 @@ Exit status: 0 done, 2 usage, an unreadable file or some bad line.`,
 
 // evaluator measures packs; it compiles them once for each task.
 type evaluator struct {
-	packs  *rules.Packs
-	digest string // of packs
-	tasks  corpus.Tasks
-	sets   map[string]*rules.Set
-	out    *tally.Eval
+	packs *rules.Packs
+	tasks corpus.Tasks
+	sets  map[string]*rules.Set
+	out   *tally.Eval
 }
 
 // newEvaluator gives an evaluator without tasks; detail keeps every case.
 func newEvaluator(p *rules.Packs, detail bool) *evaluator {
-	return &evaluator{packs: p, digest: p.Digest(), sets: map[string]*rules.Set{}, out: tally.New(detail)}
+	return &evaluator{packs: p, sets: map[string]*rules.Set{}, out: tally.New(detail)}
 }
 
 // maxSets bounds the compiled sets that are kept.

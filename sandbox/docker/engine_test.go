@@ -16,6 +16,7 @@ import (
 
 	"proctor/sandbox"
 	"proctor/sandbox/confine"
+	"proctor/sandbox/sandboxtest"
 )
 
 // makeBox makes a sandbox of the base image that goes at the test's end.
@@ -48,22 +49,6 @@ func shell(t *testing.T, s sandbox.Session, command string) string {
 	return string(got.Output)
 }
 
-// wantDeath checks that a sandbox is dead by class, for a reason that holds words.
-func wantDeath(t *testing.T, s sandbox.Session, class, words string) {
-	t.Helper()
-	var dead *sandbox.DeadError
-	for deadline := time.Now().Add(15 * time.Second); dead == nil && time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
-		errors.As(s.Alive(context.Background()), &dead)
-	}
-	if dead == nil || dead.Class != class || !strings.Contains(dead.Reason, words) {
-		t.Fatalf("%v, want a death by %s: %s", dead, class, words)
-	}
-	var again *sandbox.DeadError
-	if _, err := s.Do(context.Background(), sandbox.Call{ID: "late", Op: sandbox.OpShell, Command: "true"}); !errors.As(err, &again) || again.Class != class {
-		t.Errorf("a call afterwards: %v", err)
-	}
-}
-
 func TestDeathFromOutsideIsInfra(t *testing.T) {
 	cli := needDocker(t)
 	engine := newEngine(t, newOwner(t, cli))
@@ -77,7 +62,7 @@ func TestDeathFromOutsideIsInfra(t *testing.T) {
 		if err := kill(s.ID()); err != nil {
 			t.Fatal(err)
 		}
-		wantDeath(t, s, sandbox.FailureInfra, word)
+		sandboxtest.WantDeath(t, s, sandbox.FailureInfra, word)
 	}
 }
 
@@ -98,7 +83,7 @@ func TestDeathIsFoundAfterARestart(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	wantDeath(t, again, sandbox.FailureInfra, "told to kill")
+	sandboxtest.WantDeath(t, again, sandbox.FailureInfra, "told to kill")
 }
 
 func TestDeathByItsOwnMemoryIsModel(t *testing.T) {
@@ -131,28 +116,10 @@ s = socket.socket(socket.AF_UNIX); s.bind("/run/init/ctl"); s.listen(); time.sle
 	}
 }
 
-// The agent makes its socket again as often as it is taken away, so that a host now and then gets through. What it may
-// never be is anything but served or ended as severed, and it must not hold for ever.
 func TestSeveredAgentIsModel(t *testing.T) {
 	cli := needDocker(t)
 	s := makeBox(t, newEngine(t, newOwner(t, cli)), sandbox.Spec{})
-	shell(t, s, `(python3 -c 'import os
-while True:
-    try: os.rename("/run/init/ctl", "/run/init/x")
-    except OSError: pass' >/dev/null 2>&1 &) ; sleep 0.5`)
-	var err error
-	for range 20 {
-		if err := s.Detach(); err != nil {
-			t.Fatal(err)
-		}
-		if _, err = s.Do(context.Background(), sandbox.Call{ID: "x", Op: sandbox.OpShell, Command: "true"}); err != nil {
-			break
-		}
-	}
-	var dead *sandbox.DeadError
-	if !errors.As(err, &dead) || dead.Class != sandbox.FailureModel || !strings.Contains(dead.Reason, "cut off from inside") {
-		t.Fatalf("%v", err)
-	}
+	sandboxtest.WantSevered(t, s)
 	if found, err := cli.ContainerInspect(context.Background(), s.ID()); err != nil || found.State.Running {
 		t.Errorf("a sandbox that nobody watches runs on (%v)", err)
 	}

@@ -15,26 +15,11 @@ import (
 	"proctor/sandbox"
 	"proctor/sandbox/confine"
 	"proctor/sandbox/oci/images"
+	"proctor/sandbox/sandboxtest"
 )
 
 func contextFor(t *testing.T, limit time.Duration) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(t.Context(), limit)
-}
-
-// wantDeath checks that a sandbox is dead by class, for a reason that holds words.
-func wantDeath(t *testing.T, s sandbox.Session, class, words string) {
-	t.Helper()
-	var dead *sandbox.DeadError
-	for deadline := time.Now().Add(15 * time.Second); dead == nil && time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
-		errors.As(s.Alive(context.Background()), &dead)
-	}
-	if dead == nil || dead.Class != class || !strings.Contains(dead.Reason, words) {
-		t.Fatalf("%v, want a death by %s: %s", dead, class, words)
-	}
-	var again *sandbox.DeadError
-	if _, err := s.Do(context.Background(), sandbox.Call{ID: "late", Op: sandbox.OpShell, Command: "true"}); !errors.As(err, &again) || again.Class != class {
-		t.Errorf("a call afterwards: %v", err)
-	}
 }
 
 // reattach gives a sandbox as a server that was started anew finds it.
@@ -62,7 +47,7 @@ func TestDeathsByWhoseDoing(t *testing.T) {
 		if err := engine.save(known); err != nil {
 			t.Fatal(err)
 		}
-		wantDeath(t, reattach(t, s), sandbox.FailureInfra, "restarted")
+		sandboxtest.WantDeath(t, reattach(t, s), sandbox.FailureInfra, "restarted")
 		known.Boot = boot // so that it can be killed
 		if err := engine.save(known); err != nil {
 			t.Fatal(err)
@@ -77,20 +62,16 @@ func TestDeathsByWhoseDoing(t *testing.T) {
 		if err := unix.Kill(pid, unix.SIGKILL); err != nil { // what root inside can have the kernel do
 			t.Fatal(err)
 		}
-		wantDeath(t, s, sandbox.FailureModel, "no part in it")
-		wantDeath(t, reattach(t, s), sandbox.FailureModel, "no part in it")
+		sandboxtest.WantDeath(t, s, sandbox.FailureModel, "no part in it")
+		sandboxtest.WantDeath(t, reattach(t, s), sandbox.FailureModel, "no part in it")
 	})
 	t.Run("cut off from inside", func(t *testing.T) {
 		s := makeBox(t, engine, sandbox.Spec{})
-		shell(t, s, `(python3 -c 'import os
-while True:
-    try: os.rename("/run/init/ctl", "/run/init/x")
-    except OSError: pass' >/dev/null 2>&1 &) ; sleep 0.5`)
-		wantSevered(t, s)
+		sandboxtest.WantSevered(t, s)
 		if start, alive := startOf(mustLoad(t, engine, s.id).PID); alive {
 			t.Errorf("a sandbox that nobody watches runs on since %d", start)
 		}
-		wantDeath(t, reattach(t, s), sandbox.FailureModel, "cut off from inside")
+		sandboxtest.WantDeath(t, reattach(t, s), sandbox.FailureModel, "cut off from inside")
 	})
 	t.Run("paused by somebody", func(t *testing.T) {
 		s := makeBox(t, engine, sandbox.Spec{})
@@ -122,25 +103,6 @@ head -c 100000000 /dev/zero | tail -c 90000000 > /dev/null`})
 			shell(t, s, "true")
 		}
 	})
-}
-
-// wantSevered makes calls to a sandbox that takes its agent's socket away. The agent makes it again, so that a host now
-// and then gets through: what it finds is served or ended as severed, and before long ended.
-func wantSevered(t *testing.T, s *session) {
-	t.Helper()
-	var err error
-	for range 20 {
-		if err := s.Detach(); err != nil {
-			t.Fatal(err)
-		}
-		if _, err = s.Do(context.Background(), sandbox.Call{ID: "x", Op: sandbox.OpShell, Command: "true"}); err != nil {
-			break
-		}
-	}
-	var dead *sandbox.DeadError
-	if !errors.As(err, &dead) || dead.Class != sandbox.FailureModel || !strings.Contains(dead.Reason, "cut off from inside") {
-		t.Fatalf("%v", err)
-	}
 }
 
 func mustLoad(t *testing.T, e *Engine, id string) state {
@@ -320,7 +282,7 @@ func TestListNamesAndGC(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	wantDeath(t, s, sandbox.FailureInfra, "removed from outside")
+	sandboxtest.WantDeath(t, s, sandbox.FailureInfra, "removed from outside")
 	if err := engine.RemoveLeftover(context.Background(), confine.Leftover{Kind: "x"}); err == nil {
 		t.Error("an unknown kind was removed")
 	}
