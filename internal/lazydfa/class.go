@@ -38,7 +38,7 @@ func kindOf(r rune) runeKind {
 // classes parts the runes into classes that no instruction of a program tells apart.
 type classes struct {
 	n     int
-	ascii [utf8.RuneSelf]uint8
+	ascii [256]uint8 // by byte; a byte that is no rune of its own has the class of the text's end, whose cells are no state's
 	from  []rune // starts of the ranges of runes, ascending from 0
 	class []uint8
 	kinds []runeKind
@@ -112,8 +112,11 @@ func classesOf(prog *syntax.Prog) (c classes, ok bool) {
 		}
 		c.class = append(c.class, n)
 	}
-	for r := range c.ascii {
-		c.ascii[r] = uint8(c.of(rune(r)))
+	for b := range c.ascii {
+		c.ascii[b] = uint8(c.n)
+		if b < utf8.RuneSelf {
+			c.ascii[b] = uint8(c.of(rune(b)))
+		}
 	}
 	return c, true
 }

@@ -27,6 +27,8 @@ type DFA struct {
 	anchored bool
 	stride   uint32 // cells of a state: one for each class, the last for the text's end
 
+	credit atomic.Int32 // below 0: one lane; see lanes.go
+
 	mu   sync.Mutex // guards what is added to the cache
 	work stepper
 	live atomic.Pointer[stateCache]
@@ -35,6 +37,7 @@ type DFA struct {
 // stateCache is a generation of states; a full one is replaced as a whole.
 type stateCache struct {
 	start  uint32
+	fresh  [numKinds]atomic.Uint32 // by the kind of the rune before it, the state of a search that starts within a text; 0: not made
 	byKey  map[string]uint32
 	states []*stateThreads
 	table  atomic.Pointer[[]uint32] // a longer copy replaces it; what an old one says stays true
@@ -83,6 +86,7 @@ func (d *DFA) prepare() {
 	d.anchored = prog.StartCond()&syntax.EmptyBeginText != 0
 	d.work = newStepper(prog, &d.classes, !d.anchored)
 	d.prog = prog
+	d.credit.Store(laneCredit)
 	d.live.Store(d.empty())
 }
 
@@ -101,6 +105,16 @@ func (d *DFA) Match(text string) (matched, ok bool) {
 	if d.prog == nil {
 		return false, false
 	}
+	if d.worthLanes(text) {
+		if matched, ok = d.inLanes(text); ok {
+			return matched, true
+		}
+	}
+	return d.inOne(text)
+}
+
+// inOne is Match in one walk from the text's start to its end.
+func (d *DFA) inOne(text string) (matched, ok bool) {
 	cache := d.live.Load()
 	table, s, refills := *cache.table.Load(), cache.start, 0
 	for i := 0; i <= len(text); {
@@ -136,7 +150,7 @@ func (d *DFA) MatchOr(text string, plain func(string) bool) bool {
 // or the text's end. Nearly all of a search is spent here.
 func (d *DFA) known(table []uint32, text string, i int, s uint32) (int, uint32) {
 	ascii := &d.classes.ascii
-	for ; i < len(text) && text[i] < utf8.RuneSelf; i++ {
+	for ; i < len(text); i++ {
 		next := atomic.LoadUint32(&table[s+uint32(ascii[text[i]])])
 		if next <= cellDead {
 			break

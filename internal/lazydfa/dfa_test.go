@@ -17,6 +17,72 @@ func sameAsRegexp(t *testing.T, re *regexp.Regexp, d *DFA, text string) {
 	if got, ok := d.Match(text); ok && got != want {
 		t.Errorf("%q on %q: %t, regexp says %t", re, text, got, want)
 	}
+	if len(text) < laneText || d.prog == nil || d.anchored {
+		return
+	}
+	if got, ok := d.inOne(text); ok && got != want {
+		t.Errorf("%q on %q in one lane: %t, regexp says %t", re, text, got, want)
+	}
+}
+
+// Texts with bytes that are no runes, whole ones of several bytes, and the same again and again, where parts begin.
+func TestLanesAgreeWithRegexp(t *testing.T) {
+	r := rand.New(rand.NewPCG(11, 12))
+	read, matched := 0, 0
+	for range 1500 {
+		expr := lazydfatest.RandomExpr(r, 1+r.IntN(5))
+		switch r.IntN(4) {
+		case 0: // remembers for longer than a part
+			expr = lazydfatest.RandomExpr(r, 2) + []string{`(?s:.*)`, `[^\n]*`, `\b[\s\S]{5,60}\b`}[r.IntN(3)] + expr
+		case 1:
+			expr = []string{"(?m)^", `\B`, `(?:\A|x)`}[r.IntN(3)] + expr + []string{"$", `\z`, `\b`, "(?m:$)"}[r.IntN(4)]
+		}
+		re := regexp.MustCompile(expr)
+		d := New(expr)
+		for range 12 {
+			var b strings.Builder
+			for n := laneText + r.IntN(2*laneText); b.Len() < n; {
+				switch r.IntN(12) {
+				case 0:
+					b.WriteString("\xff\u00e9\u212a\xe2\x84")
+				case 1:
+					b.WriteString(strings.Repeat("\u00e9", r.IntN(60)))
+				default:
+					b.WriteString(lazydfatest.RandomText(r, 10))
+				}
+			}
+			text := b.String()
+			sameAsRegexp(t, re, d, text)
+			if d.prog == nil || !d.worthLanes(text) {
+				continue
+			}
+			if got, ok := d.inLanes(text); ok {
+				read++
+				if got {
+					matched++
+				}
+			}
+		}
+	}
+	if read < 10000 || matched < 1000 || read-matched < 1000 {
+		t.Errorf("lanes know %d of 18000 answers, of which %d are matches", read, matched)
+	}
+}
+
+// An expression that remembers what stood anywhere before goes back to one lane.
+func TestLanesAreGivenUp(t *testing.T) {
+	for expr, want := range map[string]bool{`(?s)a.*b.*c`: false, `a[^\n]*b`: true} {
+		d := New(expr)
+		text := "an a\n" + strings.Repeat("then lines without one\n", 100)
+		for range 100 {
+			if matched, ok := d.Match(text); matched || !ok {
+				t.Fatalf("%q: %t, %t", expr, matched, ok)
+			}
+		}
+		if got := d.worthLanes(text); got != want {
+			t.Errorf("%q: lanes %t after a hundred texts", expr, got)
+		}
+	}
 }
 
 func TestDFAAgreesWithRegexp(t *testing.T) {
@@ -61,7 +127,7 @@ func FuzzDFA(f *testing.F) {
 			return
 		}
 		d := New(expr)
-		for _, x := range []string{text, text, text + "\n" + text, ""} {
+		for _, x := range []string{text, text, text + "\n" + text, "", strings.Repeat(text, laneText/(len(text)+1)+2)} {
 			sameAsRegexp(t, re, d, x)
 		}
 	})
@@ -129,6 +195,12 @@ func BenchmarkDFA(b *testing.B) {
 		b.SetBytes(int64(len(text)))
 		for b.Loop() {
 			d.Match(text)
+		}
+	})
+	b.Run("one", func(b *testing.B) {
+		b.SetBytes(int64(len(text)))
+		for b.Loop() {
+			d.inOne(text)
 		}
 	})
 	b.Run("regexp", func(b *testing.B) {
