@@ -3,6 +3,7 @@ package rules
 import (
 	"slices"
 	"sort"
+	"strings"
 )
 
 // view is one event under one set: fields are extracted and scanned at most once. One goroutine.
@@ -109,20 +110,42 @@ func (v *view) literals(texts []string) bits {
 			all = v.set.filter.scan(t, all)
 			continue
 		}
-		lits, ok := v.memo[t]
-		if !ok {
-			lits = v.set.filter.scan(t, nil)
-			if v.memo == nil {
-				v.memo = map[string]bits{}
-			}
-			v.memo[t] = lits
-		}
+		lits := v.longLiterals(t)
 		if n == 0 && len(texts) == 1 {
 			return lits
 		}
 		all = all.union(lits)
 	}
 	return all
+}
+
+// longLiterals gives the literals of a long text, or of a little more.
+func (v *view) longLiterals(t string) bits {
+	if lits, ok := v.memo[t]; ok {
+		return lits
+	}
+	if v.memo == nil {
+		v.memo = map[string]bits{}
+	}
+	scanned := t
+	if v.nearlyWhole(t) {
+		scanned = v.ev.Call.Text
+	}
+	lits, ok := v.memo[scanned]
+	if !ok {
+		lits = v.set.filter.scan(scanned, nil)
+		v.memo[scanned] = lits
+	}
+	v.memo[t] = lits
+	return lits
+}
+
+// nearlyWhole says whether a text is nearly all of the call's, which is scanned in any case: a file that a
+// here-document or a file tool writes is. It then counts as holding the literals of the rest too, which lets a few blocks
+// more be tried.
+func (v *view) nearlyWhole(t string) bool {
+	whole := v.ev.Call.Text
+	return len(t) >= laneText && len(t) > len(whole)*3/4 && strings.Contains(whole, t)
 }
 
 // memoText is the length from which hashing a text is far cheaper than scanning it again.
