@@ -140,10 +140,11 @@ func TestFeatures(t *testing.T) {
 	}
 }
 
-func TestFoldNumbers(t *testing.T) {
-	for text, want := range map[string]string{"": "", "v2.3.1 and 404": "v2.3.1 and 404", "2026-11-30 12345": "0000-11-30 00000", "a1234b": "a0000b", "é99999": "é00000"} {
-		if got := foldNumbers(text); got != want {
-			t.Errorf("%q: %q, want %q", text, got, want)
+func TestFold(t *testing.T) {
+	for text, want := range map[string]string{"": "  ", "V2.3.1 and\t404": " v2.3.1 and 404 ", "2026-11-30 12345": " 0000-11-30 00000 ", "A1234b": " a0000b ", "É99999": " é00000 "} {
+		r := &reader{}
+		if r.fold(text); string(r.text) != want {
+			t.Errorf("%q: %q, want %q", text, r.text, want)
 		}
 	}
 }

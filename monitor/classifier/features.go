@@ -30,6 +30,7 @@ const longWord = 160
 type reader struct {
 	seen [tableSize / 64]uint64
 	out  features
+	text []byte // folded
 }
 
 // read gives the features of a document until the next call.
@@ -37,9 +38,13 @@ func (r *reader) read(d Document) *features {
 	for k := range r.out {
 		r.out[k] = r.out[k][:0]
 	}
-	text := foldNumbers(strings.ToLower(d.Text))
-	r.words(text)
-	r.pieces(text)
+	ascii := r.fold(d.Text)
+	r.words()
+	if ascii {
+		r.pieces()
+	} else {
+		r.piecesOf(strings.Fields(string(r.text)))
+	}
 	for _, f := range d.Facts {
 		r.add(kindFacts, hashText(kindFacts, f))
 	}
@@ -52,29 +57,32 @@ func (r *reader) read(d Document) *features {
 // be as many chance meetings with words that mean something.
 const longNumber = 4
 
-// foldNumbers makes every digit of long numbers a 0.
-func foldNumbers(text string) string {
-	var out []byte
-	for i := 0; i < len(text); {
-		if kindOf(text[i]) != digit {
-			i++
+// fold takes a text in lower case, every digit of long numbers a 0, every space a blank, between two blanks, and says
+// whether it is all ASCII.
+func (r *reader) fold(text string) (ascii bool) {
+	high := byte(0)
+	for i := range len(text) {
+		high |= text[i]
+	}
+	if ascii = high < utf8.RuneSelf; !ascii {
+		text = strings.ToLower(text)
+	}
+	r.text = append(append(append(r.text[:0], ' '), text...), ' ')
+	digits := 0
+	for i, c := range r.text {
+		if kinds[c] == digit {
+			digits++
 			continue
 		}
-		end := wordEnd(text, i)
-		if end-i >= longNumber {
-			if out == nil {
-				out = []byte(text)
-			}
-			for j := i; j < end; j++ {
-				out[j] = '0'
+		r.text[i] = folded[c]
+		if digits >= longNumber {
+			for j := i - digits; j < i; j++ {
+				r.text[j] = '0'
 			}
 		}
-		i = end
+		digits = 0
 	}
-	if out == nil {
-		return text
-	}
-	return string(out)
+	return ascii
 }
 
 // maxTold is how many of the words of a task's text are read: the first.
@@ -97,14 +105,17 @@ func told(text string) []uint32 {
 }
 
 // add notes a feature of a kind, once.
-func (r *reader) add(kind int, hash uint32) {
+func (r *reader) add(kind int, hash uint32) { r.out[kind] = note(&r.seen, r.out[kind], hash) }
+
+// note adds a feature to those seen.
+func note(seen *[tableSize / 64]uint64, to []uint32, hash uint32) []uint32 {
 	// The upper bits of a product are the better mixed ones (Knuth, volume 3, 6.4).
 	at := hash * 2654435769 >> (32 - tableBits)
-	if r.seen[at>>6]&(1<<(at&63)) != 0 {
-		return
+	if word := &seen[at>>6]; *word&(1<<(at&63)) == 0 {
+		*word |= 1 << (at & 63)
+		to = append(to, at)
 	}
-	r.seen[at>>6] |= 1 << (at & 63)
-	r.out[kind] = append(r.out[kind], at)
+	return to
 }
 
 // forget makes room for the next kind.
@@ -115,33 +126,48 @@ func (r *reader) forget(kind int) {
 }
 
 // words adds runs of one to three words: letters, digits, or one other character.
-func (r *reader) words(text string) {
+func (r *reader) words() {
 	var before, last uint32
+	text, seen, out := r.text, &r.seen, r.out[kindWords]
 	n := 0
 	for i := 0; i < len(text); {
-		end := wordEnd(text, i)
-		if end == i {
-			i++ // a space
+		kind := kinds[text[i]]
+		if kind == space {
+			i++
 			continue
 		}
-		h := hashText(kindWords, text[i:end])
-		r.add(kindWords, h)
+		end := i + 1
+		switch {
+		case kind != other:
+			for end < len(text) && kinds[text[end]] == kind {
+				end++
+			}
+		case text[i] >= utf8.RuneSelf:
+			_, size := utf8.DecodeRune(text[i:])
+			end = i + size
+		}
+		h := start(kindWords)
+		for _, c := range text[i:end] {
+			h = step(h, c)
+		}
+		out = note(seen, out, h)
 		if n > 0 {
-			r.add(kindWords, join(last, h))
+			out = note(seen, out, join(last, h))
 		}
 		if n > 1 {
-			r.add(kindWords, join(join(before, last), h))
+			out = note(seen, out, join(join(before, last), h))
 		}
 		before, last = last, h
 		n++
 		i = end
 	}
+	r.out[kindWords] = out
 	r.forget(kindWords)
 }
 
 // wordEnd gives the end of the word at i; i itself at a space.
 func wordEnd(text string, i int) int {
-	kind := kindOf(text[i])
+	kind := kinds[text[i]]
 	switch kind {
 	case space:
 		return i
@@ -149,7 +175,7 @@ func wordEnd(text string, i int) int {
 		_, n := utf8.DecodeRuneInString(text[i:])
 		return i + n
 	}
-	for i < len(text) && kindOf(text[i]) == kind {
+	for i < len(text) && kinds[text[i]] == kind {
 		i++
 	}
 	return i
@@ -157,46 +183,90 @@ func wordEnd(text string, i int) int {
 
 // The kinds of bytes.
 const (
-	other = iota
+	other = byte(iota)
 	space
 	letter
 	digit
 )
 
-func kindOf(c byte) int {
-	switch {
-	case c == ' ' || c >= '\t' && c <= '\r':
-		return space
-	case c >= 'a' && c <= 'z' || c == '_' || c >= 'A' && c <= 'Z':
-		return letter
-	case c >= '0' && c <= '9':
-		return digit
+// kinds and folded give a byte's kind, and what it is read as.
+var kinds, folded = byteTables()
+
+func byteTables() (kinds, folded [256]byte) {
+	for i := range folded {
+		c := byte(i)
+		folded[i] = c
+		switch {
+		case c == ' ' || c >= '\t' && c <= '\r':
+			kinds[i], folded[i] = space, ' '
+		case c >= 'A' && c <= 'Z':
+			kinds[i], folded[i] = letter, c+'a'-'A'
+		case c >= 'a' && c <= 'z' || c == '_':
+			kinds[i] = letter
+		case c >= '0' && c <= '9':
+			kinds[i] = digit
+		}
 	}
-	return other
+	return kinds, folded
 }
 
 // piece is the length of the pieces of words, in bytes. With those of three and of four bytes beside them the area under
 // the curve is the same to 0.001, and reading takes three times as long.
 const piece = 5
 
-// pieces adds the pieces of everything between spaces.
-func (r *reader) pieces(text string) {
-	var word [longWord + 2]byte
-	for _, w := range strings.Fields(text) {
-		w = w[:min(len(w), longWord)]
-		word[0] = ' '
-		n := copy(word[1:], w) + 2
-		word[n-1] = ' '
-		for i := range max(1, n-piece+1) {
-			h := start(kindPieces)
-			for _, c := range word[i:min(n, i+piece)] {
-				h = step(h, c)
-			}
-			r.add(kindPieces, h)
+// pieces adds the pieces of everything between the blanks of an ASCII text.
+func (r *reader) pieces() {
+	text, seen, out := r.text, &r.seen, r.out[kindPieces]
+	for i := 1; i < len(text); i++ {
+		if text[i] == ' ' {
+			continue
 		}
+		from := i
+		for text[i] != ' ' { // which the last byte is
+			i++
+		}
+		if n := i - from; n > longWord || n < piece-2 {
+			r.out[kindPieces] = out
+			r.piece(string(text[from:i]))
+			out = r.out[kindPieces]
+			continue
+		}
+		w := text[from-1 : i+1]
+		for len(w) >= piece {
+			h := step(step(step(step(step(startPieces, w[0]), w[1]), w[2]), w[3]), w[4])
+			out = note(seen, out, h)
+			w = w[1:]
+		}
+	}
+	r.out[kindPieces] = out
+	r.forget(kindPieces)
+}
+
+// piecesOf adds the pieces of words.
+func (r *reader) piecesOf(words []string) {
+	for _, w := range words {
+		r.piece(w)
 	}
 	r.forget(kindPieces)
 }
+
+// piece adds the pieces of a word.
+func (r *reader) piece(w string) {
+	var word [longWord + 2]byte
+	w = w[:min(len(w), longWord)]
+	word[0] = ' '
+	n := copy(word[1:], w) + 2
+	word[n-1] = ' '
+	for i := range max(1, n-piece+1) {
+		h := startPieces
+		for _, c := range word[i:min(n, i+piece)] {
+			h = step(h, c)
+		}
+		r.add(kindPieces, h)
+	}
+}
+
+var startPieces = start(kindPieces)
 
 // start, step and hashText are FNV-1a, begun with the kind.
 func start(kind int) uint32 { return step(2166136261, byte(kind)) }
