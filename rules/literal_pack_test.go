@@ -3,6 +3,7 @@ package rules
 import (
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -78,4 +79,36 @@ func randomNeed(rng *rand.Rand, depth int) *need {
 		n.subs = append(n.subs, randomNeed(rng, depth-1))
 	}
 	return n
+}
+
+// A literal is in a text where the text in ASCII lower case holds it, wherever the byte that is looked for first stands.
+func TestLiteralIsIn(t *testing.T) {
+	r := rand.New(rand.NewPCG(31, 32))
+	alphabet := []string{"a", "A", "e", "Q", "q", "-", " ", "j", "J", "1", "é"}
+	random := func(n int) string {
+		var b strings.Builder
+		for range n {
+			b.WriteString(alphabet[r.IntN(len(alphabet))])
+		}
+		return b.String()
+	}
+	in := 0
+	for range 20000 {
+		raw := random(1 + r.IntN(4))
+		text := random(r.IntN(12))
+		l := literal{text: lowerASCII(raw), raw: raw, fold: r.IntN(4) > 0}
+		want := strings.Contains(text, raw)
+		if l.fold {
+			want = strings.Contains(lowerASCII(text), l.text)
+		}
+		if got := l.in(text); got != want {
+			t.Fatalf("%+v in %q: %t", l, text, got)
+		}
+		if want {
+			in++
+		}
+	}
+	if in < 1000 {
+		t.Errorf("only %d literals are in their texts", in)
+	}
 }

@@ -31,6 +31,7 @@ type room struct {
 	tried []int32
 	turn  int32
 	known map[asked]bool
+	same  sameTexts
 }
 
 // newView makes a view of ev in a room that no other view uses at the time; nil: in one of its own.
@@ -50,7 +51,7 @@ func (s *Set) newView(ev *Event, plain bool, in *room) *view {
 	}
 	if !plain {
 		if in.tried == nil {
-			in.tried, in.known = make([]int32, s.blocks), map[asked]bool{}
+			in.tried, in.known, in.same = make([]int32, s.blocks), map[asked]bool{}, sameTexts{}
 		}
 		v.how.known = in.known
 	}
@@ -76,10 +77,11 @@ func (r *room) clean(n int) []cell {
 func (r *room) leave() {
 	clear(r.cells[:r.used])
 	r.used = 0
-	if len(r.known) > maxRoom {
-		r.known = map[asked]bool{}
+	if len(r.known) > maxRoom || len(r.same) > maxRoom {
+		r.known, r.same = map[asked]bool{}, sameTexts{}
 	}
 	clear(r.known)
+	clear(r.same)
 }
 
 // cell gives a field of the i-th entity.
@@ -87,6 +89,9 @@ func (v *view) cell(e entity, i, slot int) *cell {
 	c := &v.cells[e][i*len(v.set.slots[e])+slot]
 	if !c.got {
 		c.texts, c.got = v.set.slots[e][slot].get(v.ev, i), true
+		if !v.how.plain {
+			c.texts = v.room.same.take(c.texts)
+		}
 	}
 	return c
 }
@@ -147,9 +152,6 @@ func (v *view) nearlyWhole(t string) bool {
 	whole := v.ev.Call.Text
 	return len(t) >= laneText && len(t) > len(whole)*3/4 && strings.Contains(whole, t)
 }
-
-// memoText is the length from which hashing a text is far cheaper than scanning it again.
-const memoText = 64
 
 // holds says whether the i-th entity meets the condition, of a conceivable block, and the text that did.
 func (v *view) holds(c *condition, e entity, i int) (found, bool) {

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"unsafe"
 
 	"proctor/internal/lazydfa"
 )
@@ -29,10 +30,11 @@ type reading struct {
 	known map[asked]bool
 }
 
-// asked is an expression asked about a text.
+// asked is an expression asked about a long text, of those that are the same.
 type asked struct {
 	auto *lazydfa.DFA
-	text string
+	at   *byte // the text's first, and how many there are
+	n    int
 }
 
 // holds compares text.
@@ -43,7 +45,7 @@ func (a *atom) holds(text string, how reading) bool {
 	case a.auto == nil || how.known == nil || len(text) < memoText:
 		return a.match(text)
 	}
-	key := asked{a.auto, text}
+	key := asked{a.auto, unsafe.StringData(text), len(text)}
 	holds, ok := how.known[key]
 	if !ok {
 		holds = a.match(text)
@@ -127,12 +129,47 @@ func (l *literal) in(t string) bool {
 	if strings.ContainsAny(l.text, "ks") && (strings.Contains(t, "\u212a") || strings.Contains(t, "\u017f")) {
 		return true
 	}
-	for i := 0; i+len(l.text) <= len(t); i++ {
-		if asciiLower(t[i]) == l.text[0] && startsFolded(t[i:], l.text) {
+	at := rarest(l.text)
+	return foldedAround(t, l.text, at, l.text[at]) || foldedAround(t, l.text, at, asciiUpper(l.text[at]))
+}
+
+// foldedAround says whether t holds a text in ASCII lower case, in any case, where the byte at a place of it is c.
+func foldedAround(t, lower string, at int, c byte) bool {
+	for from := at; from+len(lower)-at <= len(t); from++ {
+		i := strings.IndexByte(t[from:len(t)-len(lower)+at+1], c)
+		if i < 0 {
+			return false
+		}
+		if from += i; startsFolded(t[from-at:], lower) {
 			return true
 		}
 	}
 	return false
+}
+
+// common are letters and what else is frequent in code, the most frequent first (Norvig 2012, letters of English text).
+const common = " etaoinsrhldcumfpgwybv_.-/"
+
+// rarest gives the place of the byte of a text in lower case that other texts hold least often.
+func rarest(lower string) int {
+	best, rank := 0, -1
+	for i := range len(lower) {
+		r := strings.IndexByte(common, lower[i])
+		if r < 0 {
+			return i
+		}
+		if r > rank {
+			best, rank = i, r
+		}
+	}
+	return best
+}
+
+func asciiUpper(c byte) byte {
+	if c >= 'a' && c <= 'z' {
+		return c - ('a' - 'A')
+	}
+	return c
 }
 
 // startsFolded says whether t, which is no shorter, starts with a text in ASCII lower case.
