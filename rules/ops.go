@@ -103,7 +103,7 @@ func reAtom(value string) (atom, error) {
 	re := sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(value) })
 	auto := lazydfa.New(value)
 	plain := func(t string) bool { return re().MatchString(t) }
-	return atom{auto: auto, plain: plain, find: func(t string) string { return re().FindString(t) },
+	return atom{auto: auto, plain: plain, find: func(t string) string { return re().FindString(t[auto.Begin(t):]) },
 		match: func(t string) bool { return auto.MatchOr(t, plain) }}, nil
 }
 

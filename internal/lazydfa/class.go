@@ -39,7 +39,7 @@ func kindOf(r rune) runeKind {
 type classes struct {
 	n     int
 	ascii [256]uint8 // by byte; a byte that is no rune of its own has the class of the text's end, whose cells are no state's
-	from  []rune // starts of the ranges of runes, ascending from 0
+	from  []rune     // starts of the ranges of runes, ascending from 0
 	class []uint8
 	kinds []runeKind
 	index []int      // by instruction, its kind among those that read a rune; -1 of one that reads none

@@ -3,6 +3,7 @@ package lazydfa
 import (
 	"math/rand/v2"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -22,6 +23,43 @@ func sameAsRegexp(t *testing.T, re *regexp.Regexp, d *DFA, text string) {
 	}
 	if got, ok := d.inOne(text); ok && got != want {
 		t.Errorf("%q on %q in one lane: %t, regexp says %t", re, text, got, want)
+	}
+}
+
+// What regexp finds from where a match can begin is what it finds in the whole.
+func TestBegin(t *testing.T) {
+	r := rand.New(rand.NewPCG(13, 14))
+	later := 0
+	for range 2000 {
+		expr := lazydfatest.RandomExpr(r, 1+r.IntN(4))
+		if r.IntN(3) == 0 {
+			expr = []string{"(?m)^", `\B`, `(?:\A|x)`, `^`, `\b`, `(?s)a.*`}[r.IntN(6)] + expr + []string{"$", `\z`, `\b`, "(?m:$)", ""}[r.IntN(5)]
+		}
+		re := regexp.MustCompile(expr)
+		d := New(expr)
+		for range 10 {
+			var b strings.Builder
+			for n := findText + r.IntN(findText); b.Len() < n; {
+				b.WriteString([]string{"then", "ux v", "\n", "z\n", "\xff\n", lazydfatest.RandomText(r, 6)}[r.IntN(6)])
+			}
+			text := b.String()
+			begin := d.Begin(text)
+			if begin > 0 {
+				later++
+			}
+			got, want := re.FindStringSubmatchIndex(text[begin:]), re.FindStringSubmatchIndex(text)
+			for i := range got {
+				if got[i] >= 0 {
+					got[i] += begin
+				}
+			}
+			if !slices.Equal(got, want) {
+				t.Fatalf("%q in %q: from %d %v, want %v", expr, text, begin, got, want)
+			}
+		}
+	}
+	if later < 2000 {
+		t.Errorf("of 20000 texts %d are known to hold no match at their start", later)
 	}
 }
 

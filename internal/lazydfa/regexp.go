@@ -43,7 +43,7 @@ func (r *Regexp) FindString(text string) string {
 	if r.absent(text) {
 		return ""
 	}
-	return r.re().FindString(text)
+	return r.re().FindString(text[r.dfa.Begin(text):])
 }
 
 // FindStringIndex is regexp's.
@@ -51,7 +51,12 @@ func (r *Regexp) FindStringIndex(text string) []int {
 	if r.absent(text) {
 		return nil
 	}
-	return r.re().FindStringIndex(text)
+	begin := r.dfa.Begin(text)
+	at := r.re().FindStringIndex(text[begin:])
+	for i := range at {
+		at[i] += begin
+	}
+	return at
 }
 
 // FindStringSubmatch is regexp's.
@@ -59,7 +64,7 @@ func (r *Regexp) FindStringSubmatch(text string) []string {
 	if r.absent(text) {
 		return nil
 	}
-	return r.re().FindStringSubmatch(text)
+	return r.re().FindStringSubmatch(text[r.dfa.Begin(text):])
 }
 
 // FindAllString is regexp's.
