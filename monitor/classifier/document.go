@@ -23,7 +23,7 @@ const (
 
 // Names replaces a task's names. Safe for concurrent use.
 type Names struct {
-	replace *strings.Replacer
+	names   *replacer
 	workdir string
 	hidden  []string
 	tests   []string
@@ -56,12 +56,12 @@ func NamesOf(workdir string, vars rules.Vars) *Names {
 	add(workdir, "workdir")
 	// The replacer takes the first that fits: the longest goes before what it holds.
 	slices.SortStableFunc(names, func(a, b string) int { return len(b) - len(a) })
-	var pairs []string
+	var marks []string
 	for _, name := range names {
-		pairs = append(pairs, name, " zz"+strings.ReplaceAll(by[name], "_", "")+" ")
+		marks = append(marks, " zz"+strings.ReplaceAll(by[name], "_", "")+" ")
 	}
-	n.replace = strings.NewReplacer(pairs...)
-	n.told = told(n.replace.Replace(vars.One("instruction")))
+	n.names = newReplacer(names, marks)
+	n.told = told(n.names.replace(vars.One("instruction")))
 	return n
 }
 
@@ -79,7 +79,7 @@ func below(workdir string, paths []string) []string {
 
 // Read gives the document of an event.
 func (n *Names) Read(ev *rules.Event) Document {
-	d := Document{Text: n.replace.Replace(textOf(ev)), Facts: n.facts(ev), Told: n.told}
+	d := Document{Text: n.names.replace(textOf(ev)), Facts: n.facts(ev), Told: n.told}
 	if len(d.Facts) > maxFacts {
 		d.Facts = d.Facts[:maxFacts]
 	}

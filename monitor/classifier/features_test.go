@@ -88,6 +88,31 @@ func TestFeaturesAreThoseOfTheDefinition(t *testing.T) {
 	}
 }
 
+func TestReplacerIsThatOfStrings(t *testing.T) {
+	random := rand.New(rand.NewPCG(23, 24))
+	piece := func(n int) string {
+		var b strings.Builder
+		for range n {
+			b.WriteString([]string{"a", "b", "/", "ab", "\u00e9"}[random.IntN(5)])
+		}
+		return b.String()
+	}
+	for range 5000 {
+		var names, marks, pairs []string
+		for range random.IntN(5) {
+			if n := piece(2 + random.IntN(3)); len(n) > 1 && !slices.Contains(names, n) {
+				names, marks = append(names, n), append(marks, " zz ")
+				pairs = append(pairs, n, " zz ")
+			}
+		}
+		text := piece(random.IntN(20))
+		want := strings.NewReplacer(pairs...).Replace(text)
+		if got := newReplacer(names, marks).replace(text); got != want {
+			t.Fatalf("%q in %q: %q, want %q", names, text, got, want)
+		}
+	}
+}
+
 func FuzzFeatures(f *testing.F) {
 	f.Add("git log --all | head -12345")
 	f.Add("\u00e9\xff 99999")
