@@ -9,9 +9,12 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
+	"sync/atomic"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/sync/errgroup"
 
 	"proctor/internal/evaluation"
 	"proctor/monitor/normalize/corpus"
@@ -61,7 +64,7 @@ Exit status: 0 as good as the baseline, 1 something fell or a corpus has no base
 	return cmd
 }
 
-// measure measures all corpora.
+// measure measures all corpora, as many at a time as there are processors.
 func (o *evalOptions) measure(ctx context.Context, errs io.Writer, files []string) (*evaluation.Report, error) {
 	core, err := rules.Core()
 	if err != nil {
@@ -71,64 +74,110 @@ func (o *evalOptions) measure(ctx context.Context, errs io.Writer, files []strin
 	if err != nil {
 		return nil, err
 	}
-	m := &meter{judgeEvaluator: judgeEvaluator{evaluator: *newEvaluator(core, false), decider: j}}
-	more, err := o.corporaBeside(m)
+	tasks, more, err := o.corporaBeside()
 	if err != nil {
 		return nil, usage(err)
 	}
 	if o.beside != "" && len(more) == 0 {
 		fmt.Fprintf(errs, "*** NOT MEASURED: there are no corpora in %q, so that most figures are held to NOTHING ***\n", o.beside)
 	}
+	all := append(slices.Clone(files), more...)
+	if name := repeated(all); name != "" {
+		return nil, usage(fmt.Errorf("two corpora are called %s; their figures could not be told apart", name))
+	}
+	sets, err := measureAll(ctx, all, func() *meter {
+		m := &meter{judgeEvaluator: judgeEvaluator{evaluator: *newEvaluator(core, false), decider: j}}
+		m.tasks = tasks
+		return m
+	})
+	if err != nil {
+		return nil, usage(err)
+	}
 	out := &evaluation.Report{Packs: core.Digest(), Judge: j.Name(), Sets: map[string]*evaluation.Set{}, Rules: map[string]evaluation.RuleText{}}
-	for i, file := range append(slices.Clone(files), more...) {
-		name := filepath.Base(file)
-		if out.Sets[name] != nil {
-			return nil, usage(fmt.Errorf("two corpora are called %s; their figures could not be told apart", name))
-		}
-		set, err := m.set(ctx, file)
-		if err != nil {
-			return nil, usage(err)
-		}
-		set.Beside = i >= len(files)
-		for _, bad := range m.bad {
+	for i, s := range sets {
+		s.set.Beside = i >= len(files)
+		for _, bad := range s.bad {
 			fmt.Fprintln(errs, bad)
 		}
-		out.Sets[name] = set
-		if err := addTexts(out.Rules, core, set); err != nil {
+		out.Sets[filepath.Base(all[i])] = s.set
+		if err := addTexts(out.Rules, core, s.set); err != nil {
 			return nil, failed(err)
 		}
 	}
 	return out, nil
 }
 
-// corporaBeside lists the corpora of the folder beside, with their tasks given to m.
-func (o *evalOptions) corporaBeside(m *meter) ([]string, error) {
+// repeated gives a base name that two files have; "" for none.
+func repeated(files []string) string {
+	seen := map[string]bool{}
+	for _, file := range files {
+		name := filepath.Base(file)
+		if seen[name] {
+			return name
+		}
+		seen[name] = true
+	}
+	return ""
+}
+
+// measured is one corpus measured, and the errors of its rows that could not be used.
+type measured struct {
+	set *evaluation.Set
+	bad []error
+}
+
+// measureAll measures corpora side by side, each goroutine with a meter of its own, and gives what it measured in their
+// order.
+func measureAll(ctx context.Context, files []string, meters func() *meter) ([]measured, error) {
+	out := make([]measured, len(files))
+	var next atomic.Int64
+	group, ctx := errgroup.WithContext(ctx)
+	for range runtime.GOMAXPROCS(0) {
+		group.Go(func() error {
+			m := meters()
+			for {
+				i := int(next.Add(1)) - 1
+				if i >= len(files) {
+					return nil
+				}
+				set, err := m.set(ctx, files[i])
+				if err != nil {
+					return err
+				}
+				out[i] = measured{set, m.bad}
+			}
+		})
+	}
+	return out, group.Wait()
+}
+
+// corporaBeside lists the corpora of the folder beside, and their tasks.
+func (o *evalOptions) corporaBeside() (tasks corpus.Tasks, out []string, err error) {
 	if o.beside == "" {
-		return nil, nil
+		return nil, nil, nil
 	}
-	tasks, err := filepath.Glob(filepath.Join(o.beside, "*_tasks.json"))
+	files, err := filepath.Glob(filepath.Join(o.beside, "*_tasks.json"))
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	m.tasks = corpus.Tasks{}
-	for _, file := range tasks {
+	tasks = corpus.Tasks{}
+	for _, file := range files {
 		some, err := corpus.LoadTasks(file)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		for id, t := range some {
-			m.tasks[id] = t
+			tasks[id] = t
 		}
 	}
-	var out []string
 	for _, pattern := range []string{"*.jsonl", "*.jsonl.gz"} {
 		some, err := filepath.Glob(filepath.Join(o.beside, pattern))
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		out = append(out, some...)
 	}
-	return out, nil
+	return tasks, out, nil
 }
 
 // addTexts notes what rules that hit honest calls say of themselves.

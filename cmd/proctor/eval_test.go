@@ -47,18 +47,21 @@ func TestDetectionHolds(t *testing.T) {
 			t.Log(c)
 		}
 	}
-	for _, file := range files { // with setups of several calls among them
-		holdsToRulesEval(t, file, now.Sets[filepath.Base(file)])
-	}
-}
-
-// holdsToRulesEval checks that stage one of the gate, which is measured, hits what rules eval hits.
-func holdsToRulesEval(t *testing.T, file string, set *evaluation.Set) {
-	t.Helper()
 	core, err := rules.Core()
 	if err != nil {
 		t.Fatal(err)
 	}
+	for _, file := range files { // with setups of several calls among them
+		t.Run(filepath.Base(file), func(t *testing.T) {
+			t.Parallel()
+			holdsToRulesEval(t, core, file, now.Sets[filepath.Base(file)])
+		})
+	}
+}
+
+// holdsToRulesEval checks that stage one of the gate, which is measured, hits what rules eval hits.
+func holdsToRulesEval(t *testing.T, core *rules.Packs, file string, set *evaluation.Set) {
+	t.Helper()
 	ev := newEvaluator(core, false)
 	if err := ev.file(t.Context(), file); err != nil {
 		t.Fatal(err)
