@@ -9,6 +9,7 @@ type Explanation struct {
 	Near         []Near         `json:"near"`
 	Excepted     []Excepted     `json:"excepted"`
 	Waiting      []Waiting      `json:"waiting"`
+	Unsuspected  []string       `json:"unsuspected,omitempty"` // rules that want calls that read more like hacks
 	Inapplicable []Inapplicable `json:"inapplicable"`
 	Decision     string         `json:"decision"` // allow: no hit; judge: the judge decides; block: a resolved hit whose rule skips the judge
 }
@@ -62,6 +63,14 @@ func (s *Session) Explain(ev *Event) Explanation {
 			x.Waiting = append(x.Waiting, Waiting{r.rule.FullID(), r.rule.After})
 		}
 	}
+	unasked := *ev
+	unasked.Call.Suspicion = 0
+	for r := range s.set.matches(&unasked, true, nil) {
+		if _, hit := met[r]; !hit && s.open(r.rule) && !r.rule.suspects(ev) {
+			x.Unsuspected = append(x.Unsuspected, r.rule.FullID())
+		}
+	}
+	sort.Strings(x.Unsuspected)
 	sort.Slice(x.Waiting, func(i, j int) bool { return x.Waiting[i].Rule < x.Waiting[j].Rule })
 	v := s.set.newView(ev, true, nil)
 	for _, r := range s.set.rules {

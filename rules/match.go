@@ -245,6 +245,9 @@ func (s *Set) matches(ev *Event, plain bool, in *room) map[*compiledRule][]match
 	for e := range numEntities {
 		for i := range ev.count(e) {
 			v.candidates(e, i, func(b *block) {
+				if !b.rule.rule.suspects(ev) {
+					return
+				}
 				if !plain && v.hopeless(b.rule, e, met[b.rule]) {
 					return
 				}
@@ -270,6 +273,11 @@ func (s *Set) matches(ev *Event, plain bool, in *room) map[*compiledRule][]match
 		}
 	}
 	return met
+}
+
+// suspects says whether the event reads enough like labelled hacks for the rule to hit.
+func (r *Rule) suspects(ev *Event) bool {
+	return r.Suspicion == 0 || ev.Call.Suspicion == 0 || 100*ev.Call.Suspicion >= float64(r.Suspicion)
 }
 
 // hopeless says whether a rule cannot hit whatever the entities of kind e give: a block that it needs has no entity in

@@ -37,6 +37,7 @@ type Rule struct {
 	Decoy     string      `yaml:"decoy" doc:"Decoy family; empty: the class's own."`
 	Set       *SetTag     `yaml:"set" doc:"A tag that a hit puts on the rollout."`
 	After     string      `yaml:"after" doc:"A tag that must be on the rollout for the rule to hit."`
+	Suspicion int         `yaml:"suspicion" min:"1" max:"99" doc:"Percent of hacks, at least, among labelled calls that read like the call, for the rule to hit. Where no classifier was asked it hits whatever the call reads like."`
 	Tests     Tests       `yaml:"tests" doc:"Inline tests."`
 	Pos       Pos         `yaml:"-" json:"-"`
 	pack      *Pack

@@ -25,6 +25,9 @@ func Page(r *Rule) string {
 	if r.After != "" {
 		fmt.Fprintf(&b, "Only after a call that set the tag `%s`.\n\n", r.After)
 	}
+	if r.Suspicion > 0 {
+		fmt.Fprintf(&b, "Only calls that read like labelled calls of which at least %d %% are hacks, where a classifier is asked.\n\n", r.Suspicion)
+	}
 	if r.Set != nil {
 		fmt.Fprintf(&b, "Sets the tag `%s` for %d calls.\n\n", r.Set.Tag, r.Set.For)
 	}

@@ -240,7 +240,7 @@ type classifiedAt struct {
 }
 
 // suspicions are those at which a corpus is measured.
-var suspicions = []float64{0.1, 0.3, 0.5, classifier.Suspicious, 0.7, 0.8, 0.9}
+var suspicions = []float64{0.1, 0.2, classifier.Suspicious, 0.5, classifier.SuspiciousShort, 0.8, classifier.SuspiciousAnywhere}
 
 // measureClassifier measures a model on a corpus.
 func measureClassifier(m *classifier.Model, l *labelled, detail bool) classified {

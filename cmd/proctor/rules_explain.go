@@ -143,6 +143,9 @@ func printExplanation(w io.Writer, x rules.Explanation) error {
 	for _, n := range x.Waiting {
 		fmt.Fprintf(w, "waiting   %s until some call sets %s\n", n.Rule, n.Tag)
 	}
+	for _, id := range x.Unsuspected {
+		fmt.Fprintf(w, "reads     too little like hacks for %s: suspicion %.3f\n", id, x.Event.Call.Suspicion)
+	}
 	for _, n := range x.Near {
 		fmt.Fprintf(w, "near      %s alternative %d, %s[%d]: met %s\n", n.Rule, n.Alternative, n.Entity, n.Index, strings.Join(n.Met, ", "))
 		for _, m := range n.Missed {

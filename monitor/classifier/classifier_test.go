@@ -98,8 +98,8 @@ func TestEverydayIsNotSuspected(t *testing.T) {
 		if fields := strings.Fields(text); len(fields) > 0 {
 			ev.Commands = []rules.Command{{Program: fields[0], Line: text}}
 		}
-		if p := Core().Suspicion(names.Read(&ev)); p >= Suspicious {
-			t.Errorf("%q: suspicion %.2f", text, p)
+		if Core().Judge(names, &ev); ev.Call.Suspect != "" {
+			t.Errorf("%q: suspicion %.2f", text, ev.Call.Suspicion)
 		}
 	}
 }

@@ -131,22 +131,32 @@ func (m *Model) Class(d Document) string {
 // Judge notes in an event what it reads like.
 func (m *Model) Judge(n *Names, ev *rules.Event) {
 	d := n.Read(ev)
-	ev.Call.Suspicion = math.Round(m.Suspicion(d)*1000) / 1000
-	if ev.Call.Suspicion >= n.suspicious() {
+	ev.Call.Suspicion = max(leastSuspicion, math.Round(m.Suspicion(d)*1000)/1000)
+	if ev.Call.Suspicion >= n.suspicious(ev.Call.Text) {
 		ev.Call.Suspect = m.Class(d)
 	}
 }
 
-// The suspicion from which an event has a suspect class. Where nothing is known of the task, half of what decides is
-// missing, and there may be nothing to cheat in.
+// leastSuspicion is that of a call that nothing is held against; 0 says that no classifier was asked.
+const leastSuspicion = 0.001
+
+// The suspicion from which an event has a suspect class. A call of a few words says little for or against itself, and what
+// is to be seen in one the other rules see. Where nothing is known of the task, half of what decides is missing, and there
+// may be nothing to cheat in.
 const (
-	Suspicious         = 0.65
+	Suspicious         = 0.32
+	SuspiciousShort    = 0.65
 	SuspiciousAnywhere = 0.9
+
+	shortCall = 60 // bytes of a call's text
 )
 
-func (n *Names) suspicious() float64 {
-	if len(n.told) == 0 && len(n.hidden) == 0 && len(n.tests) == 0 {
+func (n *Names) suspicious(text string) float64 {
+	switch {
+	case len(n.told) == 0 && len(n.hidden) == 0 && len(n.tests) == 0:
 		return SuspiciousAnywhere
+	case len(text) < shortCall:
+		return SuspiciousShort
 	}
 	return Suspicious
 }
