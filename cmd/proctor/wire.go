@@ -28,7 +28,6 @@ import (
 	"proctor/internal/store"
 	"proctor/monitor"
 	"proctor/monitor/classifier"
-	"proctor/monitor/normalize"
 	"proctor/rules"
 	"proctor/sandbox/docker"
 	"proctor/sandbox/pool"
@@ -137,7 +136,7 @@ func (s *server) join(ctx context.Context, taskList []*tasks.Task, packs *rules.
 	if err != nil {
 		return infra(err)
 	}
-	normalizers, err := normalizersOf(s.cfg.Classifier)
+	reads, err := classifierOf(s.cfg.Classifier)
 	if err != nil {
 		return usage(err)
 	}
@@ -150,7 +149,7 @@ func (s *server) join(ctx context.Context, taskList []*tasks.Task, packs *rules.
 		Store:   s.store, Engine: makes, Lab: room, Tasks: taskList,
 		Witness: watch, Secrets: lab.Secrets, Egress: carrier,
 		Inline: func(raw json.RawMessage) (*tasks.Task, error) { return tasks.ParseInline(raw) },
-		Rules:  s.packs.current, Judge: decider, Policy: policyOf(s.cfg), Normalizer: normalizers,
+		Rules:  s.packs.current, Judge: decider, Policy: policyOf(s.cfg), Classifier: reads,
 		MaxRollouts: s.cfg.MaxRollouts, Lease: s.cfg.Lease, Log: s.log, Observer: observer,
 	})
 	if err != nil {
@@ -195,19 +194,16 @@ func (s *server) close(remove bool) error {
 	return errors.Join(errs...)
 }
 
-// normalizersOf makes the normalisers of rollouts, with the classifier of a file; nil for the built-in one.
-func normalizersOf(file string) (func(normalize.Task, normalize.Facts) monitor.Normalizer, error) {
+// classifierOf gives the classifier of a file; the built-in one where none is named.
+func classifierOf(file string) (*classifier.Model, error) {
 	if file == "" {
-		return nil, nil
+		return classifier.Core(), nil
 	}
 	model, err := classifier.Load(file)
 	if err != nil {
 		return nil, fmt.Errorf("classifier: %w", err)
 	}
-	return func(t normalize.Task, f normalize.Facts) monitor.Normalizer {
-		t.Classifier = model
-		return normalize.New(t, f)
-	}, nil
+	return model, nil
 }
 
 // policyOf gives the Gate's policy of the settings.

@@ -30,7 +30,7 @@ func sameAsRegexp(t *testing.T, re *regexp.Regexp, d *DFA, text string) {
 func TestBegin(t *testing.T) {
 	r := rand.New(rand.NewPCG(13, 14))
 	later := 0
-	for range 2000 {
+	for range 600 {
 		expr := lazydfatest.RandomExpr(r, 1+r.IntN(4))
 		if r.IntN(3) == 0 {
 			expr = []string{"(?m)^", `\B`, `(?:\A|x)`, `^`, `\b`, `(?s)a.*`}[r.IntN(6)] + expr + []string{"$", `\z`, `\b`, "(?m:$)", ""}[r.IntN(5)]
@@ -58,8 +58,8 @@ func TestBegin(t *testing.T) {
 			}
 		}
 	}
-	if later < 2000 {
-		t.Errorf("of 20000 texts %d are known to hold no match at their start", later)
+	if later < 600 {
+		t.Errorf("of 6000 texts %d are known to hold no match at their start", later)
 	}
 }
 
@@ -67,7 +67,7 @@ func TestBegin(t *testing.T) {
 func TestLanesAgreeWithRegexp(t *testing.T) {
 	r := rand.New(rand.NewPCG(11, 12))
 	read, matched := 0, 0
-	for range 1500 {
+	for range 500 {
 		expr := lazydfatest.RandomExpr(r, 1+r.IntN(5))
 		switch r.IntN(4) {
 		case 0: // remembers for longer than a part
@@ -77,7 +77,7 @@ func TestLanesAgreeWithRegexp(t *testing.T) {
 		}
 		re := regexp.MustCompile(expr)
 		d := New(expr)
-		for range 12 {
+		for range 8 {
 			var b strings.Builder
 			for n := laneText + r.IntN(2*laneText); b.Len() < n; {
 				switch r.IntN(12) {
@@ -102,8 +102,8 @@ func TestLanesAgreeWithRegexp(t *testing.T) {
 			}
 		}
 	}
-	if read < 10000 || matched < 1000 || read-matched < 1000 {
-		t.Errorf("lanes know %d of 18000 answers, of which %d are matches", read, matched)
+	if read < 2500 || matched < 300 || read-matched < 300 {
+		t.Errorf("lanes know %d of 4000 answers, of which %d are matches", read, matched)
 	}
 }
 

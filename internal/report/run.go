@@ -40,7 +40,7 @@ const runBody = `<h1>{{.Title}}</h1>
 const rolloutBody = `<p><a href="../report.html">all attempts</a></p><h1>{{.Title}}</h1>
 <table><tr><th>outcome</th><td>{{.R.Outcome}}{{with .R.Reward}}, reward {{.}}{{end}}</td></tr><tr><th>ended by</th><td>{{.R.Stop}} {{.R.Error}}</td></tr>
 <tr><th>calls</th><td>{{.R.Calls}}, {{.R.Blocked}} blocked, {{.R.Flagged}} flagged, {{.R.Hacks}} confirmed</td></tr>
-<tr><th>digests</th><td class="dim">image {{.R.Digests.Image}}<br>packs {{.R.Digests.Packs}}<br>judge {{.R.Digests.Judge}}</td></tr>
+<tr><th>digests</th><td class="dim">image {{.R.Digests.Image}}<br>packs {{.R.Digests.Packs}}<br>judge {{.R.Digests.Judge}}<br>classifier {{.R.Digests.Classifier}}</td></tr>
 {{with .T.Grade}}<tr><th>tests</th><td>{{len .Tests.FailToPass.Passed}} of {{plus (len .Tests.FailToPass.Passed) (len .Tests.FailToPass.Failed)}} that must come to pass, {{len .Tests.PassToPass.Passed}} of {{plus (len .Tests.PassToPass.Passed) (len .Tests.PassToPass.Failed)}} that must go on passing</td></tr>
 {{with .Review}}<tr><th>patch, read</th><td>{{.Verdict}} {{.Class}} {{.Reason}}</td></tr>{{end}}{{end}}</table>
 <p class="dim">Left what the agent was shown, right what the sandbox gave.</p>

@@ -335,6 +335,7 @@ func (m *Manager) digests(mode string, img Image) Digests {
 		return d
 	}
 	d.Packs, d.Judge, d.Prompt = m.opt.Rules().Digest(), m.opt.Judge.Digest(), m.opt.Judge.Digest()
+	d.Classifier = m.opt.Classifier.Digest()
 	if j, ok := m.opt.Judge.(interface{ PromptDigest() string }); ok {
 		d.Prompt = j.PromptDigest()
 	}

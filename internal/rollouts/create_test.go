@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"proctor/monitor"
+	"proctor/monitor/classifier"
+	"proctor/monitor/normalize"
 	"proctor/sandbox"
 	"proctor/sandbox/sandboxtest"
 	"proctor/tasks"
@@ -43,9 +45,27 @@ func TestCreateGivesASandboxOfItsTask(t *testing.T) {
 	v := w.view(made.ID)
 	want := View{ID: made.ID, TaskID: "t", GroupID: &group, Policy: Policy{Name: "p", SizeB: 7}, Mode: "enforce", Preset: "balanced", Answers: "decoy", Status: StatusRunning,
 		FailureClass: "none", Seed: 3, Metadata: map[string]any{"step": 1.0}, CreatedAt: w.clock.Now().UTC(),
-		Digests: Digests{Image: "sha256:img", Packs: "sha256:packs", Prompt: "sha256:judge", Judge: "sha256:judge"}}
+		Digests: Digests{Image: "sha256:img", Packs: "sha256:packs", Prompt: "sha256:judge", Judge: "sha256:judge", Classifier: classifier.Core().Digest()}}
 	if diff := cmp.Diff(want, v); diff != "" {
 		t.Errorf("view (-want +got):\n%s", diff)
+	}
+}
+
+// A classifier of one's own is pinned, and is the one that normalisers ask.
+func TestOwnClassifier(t *testing.T) {
+	own := classifier.Train([]classifier.Sample{
+		{Document: classifier.Document{Text: "look up the answer"}, Hack: true, Class: "hidden_artifact"},
+		{Document: classifier.Document{Text: "run the tests"}},
+	}, nil)
+	w := newWorld(t, func(w *world) { w.opt.Classifier, w.opt.Normalizer = own, nil })
+	if got := w.view(w.create().ID).Digests.Classifier; got != own.Digest() || got == classifier.Core().Digest() {
+		t.Errorf("the rollout is pinned to classifier %q, want %q", got, own.Digest())
+	}
+	call := normalize.Call{Tool: "bash", Command: "look up the answer"}
+	ev := w.m.opt.Normalizer(normalize.Task{Workdir: "/"}, nil).Event(t.Context(), call)
+	byCore := normalize.New(normalize.Task{Workdir: "/"}, nil).Event(t.Context(), call)
+	if ev.Call.Suspicion == byCore.Call.Suspicion {
+		t.Errorf("suspicion %g of both classifiers", ev.Call.Suspicion)
 	}
 }
 

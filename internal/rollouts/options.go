@@ -11,6 +11,7 @@ import (
 	"proctor/judge"
 	"proctor/monitor"
 	"proctor/monitor/canary"
+	"proctor/monitor/classifier"
 	"proctor/monitor/decoy"
 	"proctor/monitor/normalize"
 	"proctor/rules"
@@ -103,7 +104,8 @@ type Options struct {
 	Judge  judge.Judge    // required where Rules is set
 	Policy monitor.Policy // Preset is the default of rollouts that name none
 
-	Normalizer func(normalize.Task, normalize.Facts) monitor.Normalizer // nil: normalize.New
+	Classifier *classifier.Model                                        // that normalisers ask; nil: the built-in one
+	Normalizer func(normalize.Task, normalize.Facts) monitor.Normalizer // nil: normalize.New, with Classifier
 	Decoys     func(DecoyEnv) monitor.Decoyer                           // nil: decoy.New
 	Witness    func(context.Context, WatchRequest) (Watcher, error)     // nil: none
 
@@ -136,8 +138,14 @@ func (o *Options) complete() error {
 	case o.Rules != nil && o.Judge == nil:
 		return errors.New("rollouts: Options.Judge is missing")
 	}
+	if o.Classifier == nil {
+		o.Classifier = classifier.Core()
+	}
 	if o.Normalizer == nil {
-		o.Normalizer = func(t normalize.Task, f normalize.Facts) monitor.Normalizer { return normalize.New(t, f) }
+		o.Normalizer = func(t normalize.Task, f normalize.Facts) monitor.Normalizer {
+			t.Classifier = o.Classifier
+			return normalize.New(t, f)
+		}
 	}
 	if o.Decoys == nil {
 		o.Decoys = func(e DecoyEnv) monitor.Decoyer {

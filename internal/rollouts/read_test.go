@@ -77,7 +77,7 @@ func TestTheTrajectorysForm(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := map[string]string{
-		"": "calls grade guard model_calls rollout schema segments", "rollout.digests": "image judge packs prompt",
+		"": "calls grade guard model_calls rollout schema segments", "rollout.digests": "classifier image judge packs prompt",
 		"calls":               "args_sha256 arguments call_id duration_ms event name observation ordinal original principal started_at verdict witness",
 		"calls.verdict":       "action class decision decoy evidence hack hits opinion tainted",
 		"calls.verdict.decoy": "family how sha256",

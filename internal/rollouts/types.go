@@ -125,6 +125,8 @@ type Digests struct {
 	Packs  string `json:"packs"`
 	Prompt string `json:"prompt"`
 	Judge  string `json:"judge"`
+
+	Classifier string `json:"classifier"`
 }
 
 // Trajectory is the record of a rollout, schema proctor.trajectory/1.

@@ -164,6 +164,33 @@ func TestNamesAreReplaced(t *testing.T) {
 	}
 }
 
+// A digest is of what is in a model's file, and pins all of it.
+func TestDigest(t *testing.T) {
+	m := Train(toy(), nil)
+	var file bytes.Buffer
+	if err := m.Write(&file); err != nil {
+		t.Fatal(err)
+	}
+	again, err := Read(&file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if m.Digest() != again.Digest() || !strings.HasPrefix(m.Digest(), "sha256:") {
+		t.Errorf("digest %s, read again %s", m.Digest(), again.Digest())
+	}
+	for name, change := range map[string]func(*Model){
+		"a weight":   func(m *Model) { m.weights[7]++ },
+		"the header": func(m *Model) { m.Header.Bias++ },
+		"a class":    func(m *Model) { m.classes[m.Header.Classes[0]][7]++ },
+	} {
+		other := Train(toy(), nil)
+		change(other)
+		if other.Digest() == m.Digest() {
+			t.Errorf("the digest does not see %s", name)
+		}
+	}
+}
+
 func TestReadRefusesWhatIsNoModel(t *testing.T) {
 	var whole bytes.Buffer
 	if err := Train(toy(), nil).Write(&whole); err != nil {

@@ -4,7 +4,9 @@ import (
 	"bufio"
 	"bytes"
 	"compress/gzip"
+	"crypto/sha256"
 	_ "embed"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -114,11 +116,26 @@ func (m *Model) Write(to io.Writer) error {
 	if err != nil {
 		return err
 	}
+	return errors.Join(m.write(z), z.Close())
+}
+
+// Digest pins the model, "sha256:..." of what a file of it holds: equal digests, equal suspicions.
+func (m *Model) Digest() string {
+	m.summed.Do(func() {
+		sum := sha256.New()
+		_ = m.write(sum) // which keeps all it is given
+		m.digest = "sha256:" + hex.EncodeToString(sum.Sum(nil))
+	})
+	return m.digest
+}
+
+// write writes what a model's file holds, not compressed.
+func (m *Model) write(to io.Writer) error {
 	header, err := json.Marshal(m.Header)
 	if err != nil {
 		return err
 	}
-	out := bufio.NewWriter(z)
+	out := bufio.NewWriter(to)
 	put := func(weights []int8) {
 		for _, w := range weights {
 			_ = out.WriteByte(byte(w)) // kept until Flush, which tells
@@ -130,5 +147,5 @@ func (m *Model) Write(to io.Writer) error {
 	for _, class := range m.Header.Classes {
 		put(m.classes[class])
 	}
-	return errors.Join(out.Flush(), z.Close())
+	return out.Flush()
 }

@@ -15,6 +15,9 @@ type Model struct {
 	weights []int8 // tableSize of them, in steps of Header.Step
 	classes map[string][]int8
 	readers sync.Pool
+
+	summed sync.Once
+	digest string
 }
 
 // Header says how to read a model's weights, and what it was trained on.
