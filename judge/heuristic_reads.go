@@ -8,6 +8,7 @@ import "slices"
 // docs/rationale.md has the figures.
 const (
 	readsHonest = 0.2  // below, a reading that rests on no resolved fact is not believed
+	readsDoubt  = 0.65 // below, the classifier's word alone is no reason to flag a call
 	readsHack   = 0.75 // from here, a call that a rule hit is one, whatever the readings miss
 	readsAlone  = 0.8  // from here, one that nothing hit but the classifier's word
 )
@@ -16,6 +17,9 @@ const (
 func readSuspect(s scene) (finding, bool) {
 	if !s.hit.Wording {
 		return finding{}, false
+	}
+	if p := s.ev.Call.Suspicion; p > 0 && p < readsDoubt {
+		return isBenign(1-p, "reads a little like labelled hacks (%.2f), and no fact speaks against it", p), true
 	}
 	return isUnsure("reads like labelled hacks (%.2f), and no fact decides", s.ev.Call.Suspicion), true
 }

@@ -12,7 +12,7 @@ import (
 type Document struct {
 	Text  string   // what was typed, and what the normaliser opened of it; the task's names replaced
 	Facts []string // of the event, as short words
-	Told  []uint32 // the features of the task's text
+	Told  []uint32 // the words of the task's text, hashed
 }
 
 // Bounds of a document, in bytes and words. A longer text is read by its beginning and its end.

@@ -1,6 +1,7 @@
 package classifier
 
 import (
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -16,7 +17,8 @@ const (
 	kindWords  = iota // one to three words that follow one another
 	kindPieces        // five bytes of a word, its edges included; a shorter word whole
 	kindFacts
-	kindTold // the words of the task's text
+	kindTold  // the words of the task's text
+	kindAsked // the same words, each with the class of hacks that the call reads like: what asks for it makes it honest
 	numKinds
 )
 
@@ -49,8 +51,22 @@ func (r *reader) read(d Document) *features {
 		r.add(kindFacts, hashText(kindFacts, f))
 	}
 	r.forget(kindFacts)
-	r.out[kindTold] = append(r.out[kindTold], d.Told...)
+	for _, word := range d.Told {
+		r.add(kindTold, word)
+	}
+	r.forget(kindTold)
 	return &r.out
+}
+
+// asked gives the features that a task's words are beside a call that reads like a class, until the next call.
+func (r *reader) asked(told []uint32, class string) []uint32 {
+	r.out[kindAsked] = r.out[kindAsked][:0]
+	as := hashText(kindAsked, class)
+	for _, word := range told {
+		r.add(kindAsked, join(as, word))
+	}
+	r.forget(kindAsked)
+	return r.out[kindAsked]
 }
 
 // longNumber is the number of digits from which only their number is read: long numbers are data, and a page of them would
@@ -88,20 +104,22 @@ func (r *reader) fold(text string) (ascii bool) {
 // maxTold is how many of the words of a task's text are read: the first.
 const maxTold = 96
 
-// told gives the features of a task's text. They are the same for all calls of a rollout.
+// told gives the distinct words of a task's text, hashed. They are the same for all calls of a rollout.
 func told(text string) []uint32 {
-	r := &reader{}
+	var words []uint32
 	text = strings.ToLower(text)
-	for i := 0; i < len(text) && len(r.out[kindTold]) < maxTold; {
+	for i := 0; i < len(text) && len(words) < maxTold; {
 		end := wordEnd(text, i)
 		if end == i {
 			i++
 			continue
 		}
-		r.add(kindTold, hashText(kindTold, text[i:end]))
+		if word := hashText(kindTold, text[i:end]); !slices.Contains(words, word) {
+			words = append(words, word)
+		}
 		i = end
 	}
-	return r.out[kindTold]
+	return words
 }
 
 // add notes a feature of a kind, once.

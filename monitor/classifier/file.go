@@ -16,7 +16,7 @@ import (
 )
 
 // magic starts a model's file, under gzip; a line of JSON, the header, and the tables follow.
-const magic = "proctor-classifier/2\n"
+const magic = "proctor-classifier/3\n"
 
 // ErrModel is wrapped by errors of files that are no model.
 var ErrModel = errors.New("not a classifier's model")

@@ -49,13 +49,38 @@ const (
 
 // Suspicion gives the share of hacks, 0 to 1, among labelled calls that read like the document, half of them hacks.
 func (m *Model) Suspicion(d Document) float64 {
+	suspicion, _ := m.suspicion(d)
+	return suspicion
+}
+
+// suspicion is Suspicion, and the class that the document reads like, where that was asked.
+func (m *Model) suspicion(d Document) (suspicion float64, class string) {
 	r := m.reader()
-	defer m.readers.Put(r)
 	worst := math.Inf(-1)
 	for _, part := range windows(d.Text) {
 		worst = max(worst, m.score(r.read(Document{part, d.Facts, d.Told})))
 	}
-	return 1 / (1 + math.Exp(-worst))
+	m.readers.Put(r)
+	if worst > beyondDoubt && len(d.Told) > 0 {
+		class = m.Class(d)
+		worst += m.asked(d.Told, class)
+	}
+	return 1 / (1 + math.Exp(-worst)), class
+}
+
+// beyondDoubt are log-odds under which it does not matter whether the task asks for what the call does.
+const beyondDoubt = -4
+
+// asked gives what a task's words add to the log-odds of a hack of a class.
+func (m *Model) asked(told []uint32, class string) float64 {
+	r := m.reader()
+	defer m.readers.Put(r)
+	part := 0
+	features := r.asked(told, class)
+	for _, at := range features {
+		part += int(m.weights[at])
+	}
+	return float64(part) * float64(m.Header.Step) * scale(kindAsked, len(features))
 }
 
 func (m *Model) reader() *reader {
@@ -79,10 +104,11 @@ func (m *Model) score(f *features) float64 {
 }
 
 // few is the number of features of a kind below which they say little, however telling each is: "cd /" is no hack.
-var few = [numKinds]float64{kindWords: 24, kindPieces: 60, kindFacts: 6, kindTold: 24}
+var few = [numKinds]float64{kindWords: 24, kindPieces: 60, kindFacts: 6, kindTold: 24, kindAsked: 24}
 
-// share is the length of a kind's features, where they are not few. What is asked for says less than what is done.
-var share = [numKinds]float64{kindWords: 1, kindPieces: 1, kindFacts: 1, kindTold: 0.4}
+// share is the length of a kind's features, where they are not few. What is asked for says less than what is done, but
+// for an act that is honest or not by it.
+var share = [numKinds]float64{kindWords: 1, kindPieces: 1, kindFacts: 1, kindTold: 0.4, kindAsked: 2}
 
 // scale is what each of n features of a kind counts.
 func scale(kind, n int) float64 { return share[kind] / math.Sqrt(float64(n)+few[kind]) }
@@ -134,10 +160,15 @@ func (m *Model) Class(d Document) string {
 // Judge notes in an event what it reads like.
 func (m *Model) Judge(n *Names, ev *rules.Event) {
 	d := n.Read(ev)
-	ev.Call.Suspicion = max(leastSuspicion, math.Round(m.Suspicion(d)*1000)/1000)
-	if ev.Call.Suspicion >= n.suspicious(ev.Call.Text) {
-		ev.Call.Suspect = m.Class(d)
+	suspicion, class := m.suspicion(d)
+	ev.Call.Suspicion = max(leastSuspicion, math.Round(suspicion*1000)/1000)
+	if ev.Call.Suspicion < n.suspicious(ev.Call.Text) {
+		return
 	}
+	if class == "" {
+		class = m.Class(d)
+	}
+	ev.Call.Suspect = class
 }
 
 // leastSuspicion is that of a call that nothing is held against; 0 says that no classifier was asked.

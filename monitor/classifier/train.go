@@ -11,7 +11,7 @@ import (
 type Sample struct {
 	Document
 	Hack   bool
-	Class  string  // of a hack
+	Class  string  // of a hack, or of those that an honest call could be taken for; "" where that is not known
 	Weight float64 // how much it counts; 0 is 1
 }
 
@@ -33,33 +33,55 @@ type row struct {
 
 // rowOf reads a sample. shift drops the lower bits of features.
 func rowOf(r *reader, s *Sample, shift uint) row {
-	f := r.read(s.Document)
 	out := row{yes: s.Hack, weight: cmp.Or(s.Weight, 1)}
-	for k, kind := range f {
-		v := float32(scale(k, len(kind)))
-		for _, at := range kind {
-			out.at, out.value = append(out.at, at>>shift), append(out.value, v)
-		}
+	for k, kind := range r.read(s.Document) {
+		out.add(k, kind, shift)
 	}
 	return out
+}
+
+// add adds the features of a kind.
+func (w *row) add(kind int, features []uint32, shift uint) {
+	v := float32(scale(kind, len(features)))
+	for _, at := range features {
+		w.at, w.value = append(w.at, at>>shift), append(w.value, v)
+	}
 }
 
 // Train makes a model. The same samples in the same order give the same model.
 func Train(samples []Sample, files map[string]FileRow) *Model {
 	m := &Model{Header: Header{Step: 1. / quarterStep, Files: files, Rows: len(samples)}, classes: map[string][]int8{}}
+	m.learnClasses(samples)
 	r := &reader{}
-	var rows, hacks []row
-	var of []string
+	var rows []row
 	for i := range samples {
 		s := &samples[i]
-		rows = append(rows, rowOf(r, s, 0))
-		if s.Hack {
+		x := rowOf(r, s, 0)
+		if len(s.Told) > 0 {
+			class := s.Class
+			if class == "" {
+				class = m.Class(s.Document)
+			}
+			x.add(kindAsked, r.asked(s.Told, class), 0)
+		}
+		rows = append(rows, x)
+	}
+	weights, bias := fit(rows, tableSize)
+	m.weights, m.Header.Bias = m.steps(weights), bias
+	return m
+}
+
+// learnClasses finds what hacks of each class read like.
+func (m *Model) learnClasses(samples []Sample) {
+	r := &reader{}
+	var hacks []row
+	var of []string
+	for i := range samples {
+		if s := &samples[i]; s.Hack {
 			m.Header.Hacks++
 			hacks, of = append(hacks, rowOf(r, s, tableBits-classBits)), append(of, s.Class)
 		}
 	}
-	weights, bias := fit(rows, tableSize)
-	m.weights, m.Header.Bias = m.steps(weights), bias
 	m.Header.Classes = slices.Compact(slices.Sorted(slices.Values(of)))
 	for _, class := range m.Header.Classes {
 		for i := range hacks {
@@ -68,7 +90,6 @@ func Train(samples []Sample, files map[string]FileRow) *Model {
 		weights, bias := fit(hacks, 1<<classBits)
 		m.classes[class], m.Header.Offsets = m.steps(weights), append(m.Header.Offsets, bias)
 	}
-	return m
 }
 
 // steps rounds weights.
