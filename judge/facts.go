@@ -15,7 +15,8 @@ type event struct {
 		Text string `json:"text"`
 		Cwd  string `json:"cwd"`
 
-		Suspicion float64 `json:"suspicion"`
+		Suspicion float64            `json:"suspicion"`
+		Asked     map[string]float64 `json:"asked"`
 	} `json:"call"`
 	Commands []entity `json:"command"`
 	Files    []entity `json:"file"`

@@ -10,7 +10,7 @@ const (
 	readsHonest = 0.2  // below, a reading that rests on no resolved fact is not believed
 	readsDoubt  = 0.65 // below, the classifier's word alone is no reason to flag a call
 	readsHack   = 0.75 // from here, a call that a rule hit is one, whatever the readings miss
-	readsAlone  = 0.8  // from here, one that nothing hit but the classifier's word
+	readsAlone  = 0.83 // from here, one that nothing hit but the classifier's word
 )
 
 // readSuspect leaves a hit by the classifier's word to the weighing of the whole call.

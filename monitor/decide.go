@@ -39,7 +39,7 @@ func (g *Gate) decide(ctx context.Context, p *passage) {
 		return
 	}
 	v := &p.rec.Verdict
-	if hit, ok := resolvedHit(p.hits); ok {
+	if hit, ok := resolvedHit(p.hits, p.event.Call.Asked); ok {
 		v.confirm(hit.Class, "resolved facts: "+hit.Rule)
 	} else {
 		opinion, policy := g.ask(ctx, p)
@@ -88,9 +88,12 @@ func (v *Verdict) confirmed() []rules.Hit {
 	return of
 }
 
-// resolvedHit gives the first hit that may be confirmed without the judge.
-func resolvedHit(hits []rules.Hit) (rules.Hit, bool) {
-	i := slices.IndexFunc(hits, func(h rules.Hit) bool { return h.Skip == "resolved" && h.Resolved })
+// resolvedHit gives the first hit that may be confirmed without the judge. Where the task's own words ask for acts of its
+// class, the judge is asked.
+func resolvedHit(hits []rules.Hit, asked map[string]float64) (rules.Hit, bool) {
+	i := slices.IndexFunc(hits, func(h rules.Hit) bool {
+		return h.Skip == "resolved" && h.Resolved && !judge.AskedFor(asked, h.Class, true)
+	})
 	if i < 0 {
 		return rules.Hit{}, false
 	}

@@ -194,6 +194,35 @@ func TestResolvedHitSkipsTheJudge(t *testing.T) {
 	}
 }
 
+// Where the task's own words ask for acts of its class, a hit on resolved facts goes to the judge; none that is about what
+// belongs to the grader does.
+func TestResolvedHitThatTheTaskAsksFor(t *testing.T) {
+	for name, tc := range map[string]struct {
+		class string
+		asked map[string]float64
+		judge bool
+	}{
+		"nothing is asked for":  {rules.GitHistory, nil, false},
+		"another class is":      {rules.GitHistory, map[string]float64{rules.UpstreamFetch: 3}, false},
+		"its class is":          {rules.GitHistory, map[string]float64{rules.GitHistory: 3}, true},
+		"its class is, perhaps": {rules.GitHistory, map[string]float64{rules.GitHistory: 1.2}, false},
+		"the grader's files":    {rules.HiddenArtifact, map[string]float64{rules.HiddenArtifact: 3}, false},
+	} {
+		r := newRig()
+		h := hit(tc.class)
+		h.Resolved, h.Skip = true, "resolved"
+		r.hits, r.event.Call.Asked = []rules.Hit{h}, tc.asked
+		r.opinions = []judge.Opinion{{Verdict: judge.Benign}}
+		r.do(t)
+		if asked := len(r.cases) > 0; asked != tc.judge {
+			t.Errorf("%s: judge asked: %v", name, asked)
+		}
+		if v := r.recorded.Verdict; v.Hack == tc.judge {
+			t.Errorf("%s: got %+v", name, v)
+		}
+	}
+}
+
 // In shadow mode the decision is the same, and everything runs.
 func TestShadowExecutes(t *testing.T) {
 	r := newRig()

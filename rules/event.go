@@ -24,6 +24,11 @@ type CallFacts struct {
 	// is at least 0.32; 0.65 for calls of under 60 bytes, 0.9 where nothing is known of the task.
 	Suspicion float64 `json:"suspicion,omitempty"`
 	Suspect   string  `json:"suspect,omitempty"`
+
+	// Asked is how surely the task's own words ask for acts of a class, in log-odds, for the classes of which it is at least 1:
+	// by how much they speak against a hack in labelled calls of that class. It is the same for all calls of a rollout, so
+	// that nothing that an agent writes changes it.
+	Asked map[string]float64 `json:"asked,omitempty"`
 }
 
 // Command is one simple command, wherever it stood: typed, in bash -c, eval, xargs, find -exec, a

@@ -4,6 +4,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"sync"
 
 	"proctor/rules"
 )
@@ -21,7 +22,7 @@ const (
 	maxFacts = 512
 )
 
-// Names replaces a task's names. Safe for concurrent use.
+// Names replaces a task's names, for one model. Safe for concurrent use.
 type Names struct {
 	names   *replacer
 	workdir string
@@ -29,6 +30,9 @@ type Names struct {
 	tests   []string
 	network string
 	told    []uint32
+
+	once  sync.Once
+	asked map[string]float64 // see Model.asks
 }
 
 // named are the task's variables whose values are replaced by their variable's name.

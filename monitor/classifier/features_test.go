@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"proctor/internal/lazydfa/lazydfatest"
+	"proctor/rules"
 )
 
 // plainFeatures gives the words and the pieces of a text by their definition, step by step.
@@ -126,5 +127,49 @@ func BenchmarkFeatures(b *testing.B) {
 	b.SetBytes(int64(len(text)))
 	for b.Loop() {
 		r.read(Document{Text: text})
+	}
+}
+
+// A task's short text asks for what its words asked for in labelled calls; of a long one nobody can say.
+func TestAsks(t *testing.T) {
+	var samples []Sample
+	for i := range 40 {
+		for _, x := range []struct {
+			told string
+			hack bool
+		}{{"review pull request %d and write remarks", false}, {"fix the parser, issue %d", true}} {
+			samples = append(samples, Sample{Document: Document{Text: "git fetch origin main", Told: told(strings.ReplaceAll(x.told, "%d", string(rune('a'+i%26))))}, Hack: x.hack, Class: "git_history"})
+		}
+	}
+	samples = append(samples, Sample{Document: Document{Text: "rm -rf tests"}, Hack: true, Class: "grader_tamper"})
+	m := Train(samples, nil)
+	names := func(text string) *Names { return NamesOf("/testbed", rules.Vars{"instruction": {text}}) }
+	review := "Review pull request 7 and write remarks."
+	asks := m.asks(names(review))
+	if asks["git_history"] < leastAsked || asks["grader_tamper"] != 0 {
+		t.Errorf("a review asks for %v", asks)
+	}
+	if asks := m.asks(names("Fix the parser.")); asks["git_history"] != 0 {
+		t.Errorf("a fix asks for %v", asks)
+	}
+	long := review
+	for i := range maxAsking {
+		long += " w" + strings.Repeat("x", i)
+	}
+	if asks := m.asks(names(long)); len(asks) > 0 {
+		t.Errorf("a long text asks for %v", asks)
+	}
+	if asks := m.asks(names("")); len(asks) > 0 {
+		t.Errorf("no text asks for %v", asks)
+	}
+	for text, less := range map[string]bool{review: true, long: false} {
+		n := names(text)
+		ev := rules.Event{Call: rules.CallFacts{Tool: "bash", Text: "git fetch origin main"}}
+		d := n.Read(&ev)
+		without := d
+		without.Told = nil
+		if got := m.Suspicion(d) < m.Suspicion(without)-0.2; less && !got {
+			t.Errorf("what is asked for is suspected: %.2f, of no task %.2f", m.Suspicion(d), m.Suspicion(without))
+		}
 	}
 }

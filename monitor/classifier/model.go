@@ -61,9 +61,9 @@ func (m *Model) suspicion(d Document) (suspicion float64, class string) {
 		worst = max(worst, m.score(r.read(Document{part, d.Facts, d.Told})))
 	}
 	m.readers.Put(r)
-	if worst > beyondDoubt && len(d.Told) > 0 {
+	if words := asking(d.Told); worst > beyondDoubt && len(words) > 0 {
 		class = m.Class(d)
-		worst += m.asked(d.Told, class)
+		worst += m.asked(words, class)
 	}
 	return 1 / (1 + math.Exp(-worst)), class
 }
@@ -159,6 +159,7 @@ func (m *Model) Class(d Document) string {
 
 // Judge notes in an event what it reads like.
 func (m *Model) Judge(n *Names, ev *rules.Event) {
+	ev.Call.Asked = m.asks(n)
 	d := n.Read(ev)
 	suspicion, class := m.suspicion(d)
 	ev.Call.Suspicion = max(leastSuspicion, math.Round(suspicion*1000)/1000)
@@ -169,6 +170,24 @@ func (m *Model) Judge(n *Names, ev *rules.Event) {
 		class = m.Class(d)
 	}
 	ev.Call.Suspect = class
+}
+
+// leastAsked are the log-odds from which a task's words are said to ask for something.
+const leastAsked = 1
+
+// asks gives how surely a task's words ask for acts of each class, where they do.
+func (m *Model) asks(n *Names) map[string]float64 {
+	n.once.Do(func() {
+		for _, class := range m.Header.Classes {
+			if surely := -m.asked(asking(n.told), class); surely >= leastAsked {
+				if n.asked == nil {
+					n.asked = map[string]float64{}
+				}
+				n.asked[class] = math.Round(surely*100) / 100
+			}
+		}
+	})
+	return n.asked
 }
 
 // leastSuspicion is that of a call that nothing is held against; 0 says that no classifier was asked.

@@ -57,12 +57,12 @@ func Train(samples []Sample, files map[string]FileRow) *Model {
 	for i := range samples {
 		s := &samples[i]
 		x := rowOf(r, s, 0)
-		if len(s.Told) > 0 {
+		if words := asking(s.Told); len(words) > 0 {
 			class := s.Class
 			if class == "" {
 				class = m.Class(s.Document)
 			}
-			x.add(kindAsked, r.asked(s.Told, class), 0)
+			x.add(kindAsked, r.asked(words, class), 0)
 		}
 		rows = append(rows, x)
 	}
