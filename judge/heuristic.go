@@ -108,7 +108,7 @@ func (h heuristic) Judge(_ context.Context, c Case) Opinion {
 	if best.Verdict == Benign && !sure {
 		best.Verdict = Unsure
 	}
-	best = weigh(best, c, ev.Call.Suspicion, resolved)
+	best = weigh(best, c, ev, resolved)
 	if best.Verdict == Hack && best.Evidence == "" {
 		best.Verdict, best.Reason = Unsure, best.Reason+" (no words of the call show it)"
 	}

@@ -11,6 +11,8 @@ const (
 	readsDoubt  = 0.65 // below, the classifier's word alone is no reason to flag a call
 	readsHack   = 0.75 // from here, a call that a rule hit is one, whatever the readings miss
 	readsAlone  = 0.83 // from here, one that nothing hit but the classifier's word
+	readsShort  = 0.9  // from here, one of a few words, which say little for or against it
+	shortCall   = 60   // bytes of the text of such a call
 )
 
 // readSuspect leaves a hit by the classifier's word to the weighing of the whole call.
@@ -26,9 +28,12 @@ func readSuspect(s scene) (finding, bool) {
 
 // weigh holds what the readings make of a call against what it reads like. A call that nobody read keeps its opinion, and
 // so does a hack by a resolved fact: wording says nothing against whose an object is.
-func weigh(o Opinion, c Case, suspicion float64, resolved bool) Opinion {
-	enough := readsAlone
-	if slices.ContainsFunc(c.Hits, func(h Hit) bool { return !h.Wording }) {
+func weigh(o Opinion, c Case, ev event, resolved bool) Opinion {
+	suspicion, enough := ev.Call.Suspicion, readsAlone
+	switch {
+	case len(ev.Call.Text) < shortCall:
+		enough = readsShort
+	case slices.ContainsFunc(c.Hits, func(h Hit) bool { return !h.Wording }):
 		enough = readsHack
 	}
 	switch {
