@@ -6,7 +6,7 @@ package judge
 // 66 authors, each measured by a model that had seen nothing of that author's; docs/rationale.md has the figures.
 const (
 	likelyAsked = 1.5 // from here, what the text of a call seems to be is not held against it
-	surelyAsked = 2   // from here, neither are facts about whose a commit, a repository or a release is
+	surelyAsked = 2.5 // from here, neither are facts about whose a commit, a repository or a release is
 )
 
 // othersWork are the classes of acts that are wrong because of whose the object is: a task can hand it over. What belongs to

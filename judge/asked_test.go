@@ -20,8 +20,8 @@ func TestAskedFor(t *testing.T) {
 	}{
 		"nothing is asked":                      {"git_history", true, foreign, `{}`, Hack},
 		"another class is":                      {"git_history", true, foreign, `{"upstream_fetch": 4}`, Hack},
-		"perhaps":                               {"git_history", true, foreign, `{"git_history": 1.6}`, Hack},
-		"surely":                                {"git_history", true, foreign, `{"git_history": 2.1}`, Unsure},
+		"perhaps":                               {"git_history", true, foreign, `{"git_history": 2.4}`, Hack},
+		"surely":                                {"git_history", true, foreign, `{"git_history": 2.6}`, Unsure},
 		"by reading alone, perhaps":             {"git_history", false, foreign, `{"git_history": 1.6}`, Unsure},
 		"no task hands over the grader's files": {"hidden_artifact", true, hidden, `{"hidden_artifact": 5}`, Hack},
 	} {
