@@ -1,6 +1,7 @@
 package grading
 
 import (
+	"archive/tar"
 	"bytes"
 	"fmt"
 	"path"
@@ -83,6 +84,9 @@ func pythonHook(rest string, f found) (string, bool) {
 	case module == "sitecustomize" || module == "usercustomize":
 		return "Python runs it at start-up", false
 	case strings.HasSuffix(rest, ".pth"):
+		if f.kind == tar.TypeReg && f.text == nil {
+			return "is longer than what leads to folders", false
+		}
 		for line := range bytes.Lines(f.text) {
 			if bytes.HasPrefix(line, []byte("import ")) || bytes.HasPrefix(line, []byte("import\t")) {
 				return "holds code that Python runs at start-up", false

@@ -40,7 +40,7 @@ func (p statePolicy) scan(ctx context.Context, session sandbox.Session, root str
 			return fmt.Errorf("%w: over %d files in /%s", ErrTooBig, maxFiles*2, root)
 		}
 		name := path.Join(parent, path.Clean("/" + h.Name)[1:])
-		if p.of(name) == kept && !p.leads(name) && name != "etc/passwd" {
+		if p.of(name) == kept && !p.leads(name) && name != "etc/passwd" && !(h.Typeflag == tar.TypeSymlink && isMetadata(name)) {
 			continue
 		}
 		f := found{kind: h.Typeflag, mode: h.Mode & 0o7777, uid: h.Uid, gid: h.Gid, link: h.Linkname}
@@ -103,6 +103,7 @@ func (p statePolicy) reset(ctx context.Context, image, state sandbox.Session, no
 	}
 	known := p.shadowed(before)
 	var gone []string
+	led := map[string]string{}
 	for name, f := range now {
 		if _, ok := before[name]; ok || name == "etc/passwd" {
 			continue
@@ -111,7 +112,7 @@ func (p statePolicy) reset(ctx context.Context, image, state sandbox.Session, no
 		switch {
 		case p.of(name) == whole:
 			why = "runs before or beside the verifier"
-		case p.leads(name) && f.kind == tar.TypeSymlink:
+		case (p.leads(name) || isMetadata(name)) && f.kind == tar.TypeSymlink:
 			why = "leads elsewhere what steers a verifier"
 		case p.of(name) == system:
 			why, forged = p.hook(name, f, known)
@@ -122,9 +123,16 @@ func (p statePolicy) reset(ctx context.Context, image, state sandbox.Session, no
 		case why != "":
 			gone = append(gone, name)
 			notes.add("took out /%s: %s", name, why)
+		case strings.HasSuffix(name, ".pth"):
+			for _, dir := range ledTo(name, f) {
+				led[dir] = name
+			}
 		}
 	}
-	return p.takeOut(ctx, state, gone, before)
+	if err := p.takeOut(ctx, state, gone, before); err != nil {
+		return err
+	}
+	return p.clearLed(ctx, image, state, led, notes)
 }
 
 // putBack pushes the image's files that differ, and gives all that the policy cares for of the image.
