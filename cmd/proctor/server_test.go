@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -285,21 +286,60 @@ func execProbe(t *testing.T, flags ...string) {
 			if len(mine) == 0 {
 				return
 			}
-			args := []string{script, "--url", s.client.URL, "--key", s.client.Key, "--image", baseImage, "--json", "--only", strings.Join(mine, ",")}
-			var out, progress bytes.Buffer
-			cmd := exec.CommandContext(ctx, "python3", args...)
-			cmd.Stdout, cmd.Stderr = &out, &progress
-			err := cmd.Run()
-			var report struct{ Passed, Failed, Skipped int }
-			err = errors.Join(err, json.Unmarshal(out.Bytes(), &report))
-			if err != nil || report.Failed != 0 || report.Passed+report.Skipped != len(mine) {
-				t.Errorf("%v: %+v of %d\n%s\nserver: %s", err, report, len(mine), progress.Bytes(), s.stderr)
+			got := runProbes(ctx, script, s, mine)
+			if slices.Equal(got.failures(), []string{countsFiles}) {
+				got = got.with(runProbes(ctx, script, s, []string{countsFiles}))
 			}
-			passed.Add(int64(report.Passed))
+			if got.err != nil || got.Failed != 0 || got.Passed+got.Skipped != len(mine) {
+				t.Errorf("%v: %+v of %d\n%s\nserver: %s", got.err, got, len(mine), got.progress, s.stderr)
+			}
+			passed.Add(int64(got.Passed))
 		})
 	}
 	wg.Wait()
 	t.Logf("%d of %d probes passed", passed.Load(), len(names))
+}
+
+// countsFiles is a probe that counts the files below /proc that hold its mark, to know how many processes do: of one that
+// turns into another program between the reading of its two files it counts both. It is asked a second time.
+const countsFiles = "background_job_returns_at_once"
+
+// probeReport is what the probe says.
+type probeReport struct {
+	Passed, Failed, Skipped int
+	Probes                  []struct{ Name, Status string }
+
+	err      error
+	progress string
+}
+
+// failures names the probes that failed.
+func (p probeReport) failures() []string {
+	var names []string
+	for _, x := range p.Probes {
+		if x.Status == "FAIL" {
+			names = append(names, x.Name)
+		}
+	}
+	return names
+}
+
+// with puts the second answer of the only probe that failed in the place of the first.
+func (p probeReport) with(again probeReport) probeReport {
+	return probeReport{Passed: p.Passed + again.Passed, Failed: again.Failed, Skipped: p.Skipped + again.Skipped, err: again.err, progress: p.progress + again.progress}
+}
+
+// runProbes runs some probes one after the other.
+func runProbes(ctx context.Context, script string, s *child, names []string) probeReport {
+	args := []string{script, "--url", s.client.URL, "--key", s.client.Key, "--image", baseImage, "--json", "--only", strings.Join(names, ",")}
+	var out, progress bytes.Buffer
+	cmd := exec.CommandContext(ctx, "python3", args...)
+	cmd.Stdout, cmd.Stderr = &out, &progress
+	var got probeReport
+	got.err = cmd.Run()
+	got.err = errors.Join(got.err, json.Unmarshal(out.Bytes(), &got))
+	got.progress = progress.String()
+	return got
 }
 
 // probes gives the names of all probes but the slow ones, or those that PROCTOR_PROBE_ONLY lists.
