@@ -77,7 +77,7 @@ func (s *session) close() error {
 
 // start gives the judge, or the replay in its place, with what records it, and the classifier.
 func (j *judgeFlags) start() (*session, error) {
-	m, err := j.loadClassifier()
+	m, err := loadClassifier(j.classifier)
 	if err != nil {
 		return nil, err
 	}
@@ -89,14 +89,14 @@ func (j *judgeFlags) start() (*session, error) {
 	return s, nil
 }
 
-// loadClassifier gives the classifier; nil for the built-in one.
-func (j *judgeFlags) loadClassifier() (*classifier.Model, error) {
-	if j.classifier == "" {
+// loadClassifier gives the classifier of a file; nil, which stands for the built-in one, where none is named.
+func loadClassifier(file string) (*classifier.Model, error) {
+	if file == "" {
 		return nil, nil
 	}
-	m, err := classifier.Load(j.classifier)
+	m, err := classifier.Load(file)
 	if err != nil {
-		return nil, usage(err)
+		return nil, usage(fmt.Errorf("classifier: %w", err))
 	}
 	return m, nil
 }

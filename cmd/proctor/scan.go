@@ -84,7 +84,7 @@ func (o *scanOptions) scan(ctx context.Context, in io.Reader, errs io.Writer, fi
 			return nil, err
 		}
 	}
-	if s.Classifier, err = o.judge.loadClassifier(); err != nil {
+	if s.Classifier, err = loadClassifier(o.judge.classifier); err != nil {
 		return nil, err
 	}
 	if s.Tasks, err = corpus.LoadTasks(o.taskVars); err != nil {

@@ -27,7 +27,6 @@ import (
 	"proctor/internal/rollouts"
 	"proctor/internal/store"
 	"proctor/monitor"
-	"proctor/monitor/classifier"
 	"proctor/rules"
 	"proctor/sandbox/docker"
 	"proctor/sandbox/pool"
@@ -136,9 +135,9 @@ func (s *server) join(ctx context.Context, taskList []*tasks.Task, packs *rules.
 	if err != nil {
 		return infra(err)
 	}
-	reads, err := classifierOf(s.cfg.Classifier)
+	reads, err := loadClassifier(s.cfg.Classifier)
 	if err != nil {
-		return usage(err)
+		return err
 	}
 	makes, err := s.openPool(registry)
 	if err != nil {
@@ -192,18 +191,6 @@ func (s *server) close(remove bool) error {
 		errs = append(errs, s.store.Close())
 	}
 	return errors.Join(errs...)
-}
-
-// classifierOf gives the classifier of a file; the built-in one where none is named.
-func classifierOf(file string) (*classifier.Model, error) {
-	if file == "" {
-		return classifier.Core(), nil
-	}
-	model, err := classifier.Load(file)
-	if err != nil {
-		return nil, fmt.Errorf("classifier: %w", err)
-	}
-	return model, nil
 }
 
 // policyOf gives the Gate's policy of the settings.

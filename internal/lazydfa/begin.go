@@ -1,9 +1,6 @@
 package lazydfa
 
-import (
-	"regexp/syntax"
-	"strings"
-)
+import "strings"
 
 // Where a match begins, only package regexp says, which takes a hundred times as long a byte. But before most of a long text
 // no match begins, and the automaton can tell: where its state is that of a search that starts there, nothing from before
@@ -39,7 +36,7 @@ func (d *DFA) Begin(text string) int {
 			begin = l.end
 		}
 	}
-	return min(begin, len(text))
+	return begin
 }
 
 // line walks a lane to its end.
@@ -54,6 +51,3 @@ func (w *walk) line(l *lane) (matched, ok bool) {
 		}
 	}
 }
-
-// asksForEdge says whether a program asks for the text's start, which no line's start but the first is.
-func asksForEdge(prog *syntax.Prog) bool { return emptyOps(prog)&syntax.EmptyBeginText != 0 }

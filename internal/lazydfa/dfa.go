@@ -25,7 +25,7 @@ type DFA struct {
 	prog     *syntax.Prog // nil where the expression is not for an automaton
 	classes  classes
 	anchored bool
-	edge     bool   // it asks for the text's start
+	edge     bool   // it asks for the text's start, which no line's start but the first is
 	stride   uint32 // cells of a state: one for each class, the last for the text's end
 
 	credit atomic.Int32 // below 0: one lane; see lanes.go
@@ -85,7 +85,7 @@ func (d *DFA) prepare() {
 	}
 	d.stride = max(uint32(d.classes.n)+1, cellDead+1)
 	d.anchored = prog.StartCond()&syntax.EmptyBeginText != 0
-	d.edge = asksForEdge(prog)
+	d.edge = emptyOps(prog)&syntax.EmptyBeginText != 0
 	d.work = newStepper(prog, &d.classes, !d.anchored)
 	d.prog = prog
 	d.credit.Store(laneCredit)

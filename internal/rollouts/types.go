@@ -228,6 +228,7 @@ type Error struct {
 	Err    error
 }
 
+// Error gives the detail, and the cause where there is one.
 func (e *Error) Error() string {
 	if e.Err != nil {
 		return e.Detail + ": " + e.Err.Error()

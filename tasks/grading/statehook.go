@@ -87,6 +87,9 @@ func pythonHook(rest string, f found) (string, bool) {
 		if f.kind == tar.TypeReg && f.text == nil {
 			return "is longer than what leads to folders", false
 		}
+		if oddPth(f.text) {
+			return "is read as other lines by other Pythons", false
+		}
 		for line := range bytes.Lines(f.text) {
 			if bytes.HasPrefix(line, []byte("import ")) || bytes.HasPrefix(line, []byte("import\t")) {
 				return "holds code that Python runs at start-up", false

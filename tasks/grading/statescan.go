@@ -132,7 +132,7 @@ func (p statePolicy) reset(ctx context.Context, image, state sandbox.Session, no
 	if err := p.takeOut(ctx, state, gone, before); err != nil {
 		return err
 	}
-	return p.clearLed(ctx, image, state, led, notes)
+	return p.clearLed(ctx, image, state, led, before, notes)
 }
 
 // putBack pushes the image's files that differ, and gives all that the policy cares for of the image.
