@@ -97,7 +97,7 @@ var fileTests = []test{
 		if err := other.Push(context.Background(), "/tmp/to", bytes.NewReader(data)); err != nil {
 			b.t.Fatal(err)
 		}
-		other.wants("od -An -c /tmp/to/tree/l; stat -c %a /tmp/to/tree/in/f", "   a  \\0   b\n750\n", 0)
+		other.wants("od -An -c /tmp/to/tree/l; find /tmp/to/tree/in/f -printf '%m\\n'", "   a  \\0   b\n750\n", 0)
 		if _, err := b.Pull(context.Background(), "/tmp/none"); !errors.Is(err, fs.ErrNotExist) {
 			b.t.Errorf("pull of nothing: %v", err)
 		}

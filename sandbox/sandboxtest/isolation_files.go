@@ -110,7 +110,7 @@ var fileIsolationTests = []test{
 			other.file(sandbox.Call{Op: sandbox.OpCreate, Path: "/tmp/race/d/planted", Text: "x"})
 			other.file(sandbox.Call{Op: sandbox.OpReplace, Path: "/tmp/race/d/secret", Old: "rootonly", New: "x"})
 		}
-		got, err := other.Exec(context.Background(), sandbox.Exec{User: "root", Argv: []string{"sh", "-c", "ls /srv/closed; cat /srv/closed/secret"}})
+		got, err := other.Exec(context.Background(), sandbox.Exec{User: "root", Argv: []string{"sh", "-c", "find /srv/closed -mindepth 1 -printf '%f\\n'; cat /srv/closed/secret"}})
 		if err != nil || string(got.Stdout) != "secret\nrootonly\n" {
 			b.t.Errorf("root's folder: %q %v", got.Stdout, err)
 		}
