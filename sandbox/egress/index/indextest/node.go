@@ -40,7 +40,10 @@ func NewNPM(t testing.TB, packages ...Package) *Server {
 			documents[p.Name] = d
 		}
 		file := path.Base(p.Name) + "-" + p.Version + ".tgz"
-		manifest := map[string]any{"name": p.Name, "version": p.Version, "main": "index.js", "dependencies": p.Requires}
+		manifest := map[string]any{"name": p.Name, "version": p.Version, "main": "index.js"}
+		if p.Requires != nil {
+			manifest["dependencies"] = p.Requires
+		}
 		if p.Deprecated != "" {
 			manifest["deprecated"] = p.Deprecated
 		}

@@ -18,11 +18,11 @@ func (p *packument) full(name string) ([]byte, error) {
 	times := map[string]string{"created": stamp(p.Created), "modified": stamp(last)}
 	versions := fields{}
 	for _, v := range p.Versions {
-		versions[v.Number], times[v.Number] = v.Full, stamp(v.Published)
+		versions[v.Number], times[v.Number] = v.full(), stamp(v.Published)
 	}
 	document := map[string]any{"_id": name, "name": name, "dist-tags": p.Tags, "versions": versions, "time": times}
 	var newest fields
-	if v, ok := p.find(p.Tags[latest]); ok && json.Unmarshal(v.Full, &newest) == nil {
+	if v, ok := p.find(p.Tags[latest]); ok && json.Unmarshal(v.whole, &newest) == nil {
 		for _, field := range described {
 			if value, ok := newest[field]; ok {
 				document[field] = value
@@ -37,7 +37,7 @@ func (p *packument) short(name string) ([]byte, error) {
 	_, last := p.span()
 	versions := fields{}
 	for _, v := range p.Versions {
-		versions[v.Number] = v.Short
+		versions[v.Number] = v.short()
 	}
 	return json.Marshal(map[string]any{"name": name, "dist-tags": p.Tags, "versions": versions, "modified": stamp(last)})
 }

@@ -4,12 +4,14 @@ import (
 	"encoding/json"
 	"net/url"
 	"path"
+	"slices"
 	"strings"
 )
 
 // shortFields are those of a manifest in the abbreviated document, as the registry's documentation lists
-// them (npm/registry, docs/responses/package-metadata.md), but for hasInstallScript, which is told anew.
-var shortFields = []string{"name", "version", "deprecated", "dependencies", "optionalDependencies", "devDependencies",
+// them (npm/registry, docs/responses/package-metadata.md), but for two that are told anew: deprecated and
+// hasInstallScript.
+var shortFields = []string{"name", "version", "dependencies", "optionalDependencies", "devDependencies",
 	"bundleDependencies", "bundledDependencies", "peerDependencies", "peerDependenciesMeta", "bin", "directories", "dist", "engines",
 	"_hasShrinkwrap", "cpu", "os", "libc", "funding", "acceptDependencies"}
 
@@ -17,7 +19,7 @@ var shortFields = []string{"name", "version", "deprecated", "dependencies", "opt
 var installScripts = []string{"preinstall", "install", "postinstall"}
 
 // deprecation stands for the words of any: they are written at any time later, and often name a version.
-const deprecation = "this version is deprecated"
+const deprecation = `"deprecated":"this version is deprecated",`
 
 // fields is a JSON object.
 type fields = map[string]json.RawMessage
@@ -46,14 +48,24 @@ func (v *version) read(manifest json.RawMessage, served string, base *url.URL) b
 	delete(dist, "attestations") // an address elsewhere
 	dist["tarball"] = encode(served)
 	all["dist"] = encode(dist)
-	if d, ok := all["deprecated"]; ok {
-		delete(all, "deprecated")
-		if text := textOf(d); text != "" || string(d) == "true" {
-			all["deprecated"] = encode(deprecation)
-		}
+	v.Deprecated = textOf(all["deprecated"]) != "" || string(all["deprecated"]) == "true"
+	delete(all, "deprecated")
+	v.whole, v.part = encode(all), encode(shorten(all))
+	return v.whole != nil && v.part != nil
+}
+
+// full gives the manifest.
+func (v version) full() json.RawMessage { return v.marked(v.whole) }
+
+// short gives the manifest of the abbreviated document.
+func (v version) short() json.RawMessage { return v.marked(v.part) }
+
+// marked says of a manifest that it is deprecated, where it is.
+func (v version) marked(manifest json.RawMessage) json.RawMessage {
+	if !v.Deprecated {
+		return manifest
 	}
-	v.Full, v.Short = encode(all), encode(shorten(all))
-	return v.Full != nil && v.Short != nil
+	return slices.Concat(json.RawMessage("{"+deprecation), manifest[1:])
 }
 
 // shorten gives what of a manifest the abbreviated document has.

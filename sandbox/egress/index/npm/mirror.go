@@ -108,7 +108,7 @@ func (m *Mirror) serve(w http.ResponseWriter, r *http.Request, asked wanted, rul
 		notFound(w)
 	case asked.selector != "":
 		if v, ok := p.pick(asked.selector); ok {
-			answer(w, http.StatusOK, "application/json", v.Full)
+			answer(w, http.StatusOK, "application/json", v.full())
 			return
 		}
 		notFound(w)

@@ -53,7 +53,7 @@ func parsePackument(body []byte, name, origin string, base *url.URL) (*packument
 		v := version{Number: number, order: orderOf(number), Published: timeOf(raw.Times[number])}
 		if v.read(manifest, tarballAt(origin, name, number), base) {
 			p.Versions = append(p.Versions, v)
-			size += len(v.Full) + len(v.Short) + versionSize
+			size += len(v.whole) + len(v.part) + versionSize
 		}
 	}
 	slices.SortFunc(p.Versions, compare)
@@ -83,11 +83,13 @@ func (p *packument) dated() bool {
 	return len(p.Versions) == 0 || slices.ContainsFunc(p.Versions, func(v version) bool { return !v.Published.IsZero() })
 }
 
-// under gives what of a package exists under a rule; nil where nothing does.
+// under gives what of a package exists under a rule; nil where nothing does. Of the task's own package no
+// version is deprecated: installers pass over one that is, and the fix may be why it became so.
 func (p *packument) under(name string, rule index.Rule) *packument {
 	kept := &packument{Created: p.Created, Tags: map[string]string{}}
 	for _, v := range p.Versions {
 		if has(rule, name, v) {
+			v.Deprecated = v.Deprecated && !owns(rule, name)
 			kept.Versions = append(kept.Versions, v)
 		}
 	}

@@ -12,14 +12,14 @@ import (
 	"proctor/sandbox/egress/index"
 )
 
-// version is one of a package. Its manifests are as a Mirror serves them.
+// version is one of a package. Its manifests are as a Mirror serves them, but for a deprecation.
 type version struct {
-	Number    string // as the upstream writes it
-	order     string // by which it is compared; "" where it is no version as semver has it
-	Published time.Time
-	Tarball   *url.URL // where the upstream has it
-	Full      json.RawMessage
-	Short     json.RawMessage // of the abbreviated document
+	Number      string // as the upstream writes it
+	order       string // by which it is compared; "" where it is no version as semver has it
+	Published   time.Time
+	Deprecated  bool
+	Tarball     *url.URL        // where the upstream has it
+	whole, part json.RawMessage // the manifest, and that of the abbreviated document; objects that have a field
 }
 
 // orderOf gives the form in which a version is compared, "" for what is none. "1.4" is 1.4.0, as tasks may
@@ -40,12 +40,15 @@ func compare(a, b version) int {
 // released reports whether a version is neither one before a release nor none at all.
 func (v version) released() bool { return v.order != "" && semver.Prerelease(v.order) == "" }
 
+// owns reports whether a package is the task's own. Some old names differ in case alone: better one too many.
+func owns(r index.Rule, name string) bool { return strings.EqualFold(name, r.Package) }
+
 // has reports whether a version of a package exists under a rule.
 func has(r index.Rule, name string, v version) bool {
 	if !r.InTime(v.Published) {
 		return false
 	}
-	if !r.Bounded() || !strings.EqualFold(name, r.Package) {
+	if !r.Bounded() || !owns(r, name) {
 		return true
 	}
 	if v.order == "" {
