@@ -21,15 +21,13 @@ const (
 )
 
 // Mirror is a registry that sandboxes are shown parts of. Safe for concurrent use.
-type Mirror struct {
-	source *index.Source[packument]
-	origin string
-}
+type Mirror struct{ source *index.Source[packument] }
 
 // New makes a Mirror. The upstream's address is as npm's registry setting takes it; a user in it without a
 // password is taken for a token.
 func New(o index.Options) (*Mirror, error) { return newMirror(o, Origin) }
 
+// newMirror makes a Mirror whose documents name tarballs at origin.
 func newMirror(o index.Options, origin string) (*Mirror, error) {
 	source, err := index.NewSource(index.Kind[packument]{
 		Name: "npm index", Like: "npm's registry setting", Accept: "application/json",
@@ -41,7 +39,7 @@ func newMirror(o index.Options, origin string) (*Mirror, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Mirror{source, origin}, nil
+	return &Mirror{source}, nil
 }
 
 // addressOf gives where a package's document lies: a scoped name is one step of the path.
@@ -113,23 +111,21 @@ func (m *Mirror) serve(w http.ResponseWriter, r *http.Request, asked wanted, rul
 		}
 		notFound(w)
 	default:
-		m.serveDocument(w, r, asked.name, p)
+		serveDocument(w, r, asked.name, p)
 	}
 }
 
 // serveDocument serves a package's document, whole or abbreviated as the client likes.
-func (m *Mirror) serveDocument(w http.ResponseWriter, r *http.Request, name string, p *packument) {
-	write, kind := p.full, "application/json"
+func serveDocument(w http.ResponseWriter, r *http.Request, name string, p *packument) {
+	write, kind := p.writeFull, "application/json"
 	if strings.Contains(r.Header.Get("Accept"), typeShort) {
-		write, kind = p.short, typeShort
+		write, kind = p.writeShort, typeShort
 	}
-	body, err := write(name)
-	if err != nil {
-		m.source.Refuse(w, name, err)
-		return
-	}
+	w.Header().Set("Content-Type", kind)
 	w.Header().Set("Vary", "Accept")
-	answer(w, http.StatusOK, kind, body)
+	if err := write(w, name); err != nil {
+		panic(http.ErrAbortHandler) // nobody reads any more
+	}
 }
 
 // notFound answers for all that does not exist, in the words of registries.

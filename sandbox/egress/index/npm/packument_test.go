@@ -1,7 +1,9 @@
 package npm
 
 import (
+	"bytes"
 	"encoding/json"
+	"io"
 	"net/url"
 	"strings"
 	"testing"
@@ -81,24 +83,23 @@ func FuzzParsePackument(f *testing.F) {
 		if _, ok := p.pick(latest); !ok {
 			t.Errorf("no latest in %+v", p)
 		}
-		for _, write := range []func(string) ([]byte, error){p.full, p.short} {
-			text, err := write("p")
-			var d shown
-			if err != nil || json.Unmarshal(text, &struct{ Name *string }{&d.Name}) != nil {
-				t.Fatalf("%v %q", err, text)
+		for _, write := range []func(io.Writer, string) error{p.writeFull, p.writeShort} {
+			var text bytes.Buffer
+			if err := write(&text, "p"); err != nil {
+				t.Fatal(err)
 			}
-			checkTarballs(t, text)
+			checkTarballs(t, text.Bytes(), len(p.Versions))
 		}
 	})
 }
 
-func checkTarballs(t *testing.T, text []byte) {
+func checkTarballs(t *testing.T, text []byte, n int) {
 	t.Helper()
 	var d struct {
 		Versions map[string]map[string]json.RawMessage `json:"versions"`
 	}
-	if err := json.Unmarshal(text, &d); err != nil {
-		t.Fatalf("%v in %q", err, text)
+	if err := json.Unmarshal(text, &d); err != nil || len(d.Versions) != n {
+		t.Fatalf("%v, %d of %d versions in %q", err, len(d.Versions), n, text)
 	}
 	for number, manifest := range d.Versions {
 		var dist map[string]json.RawMessage
