@@ -48,6 +48,8 @@ func (t *Task) reach(hosts []string) egress.Policy {
 // Egress makes relays for sandboxes. *egress.Proxy.
 type Egress interface {
 	For(egress.Client) (sandbox.Relay, error)
+	// IndexEnv points programs inside at the indexes that a sandbox whose policy has one can reach.
+	IndexEnv() map[string]string
 }
 
 // OpenRelay lets a sandbox reach what c's policy allows. Errors: egress.ErrNoIndex; sandbox.ErrUnavailable

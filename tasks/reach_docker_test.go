@@ -11,6 +11,7 @@ import (
 	"proctor/sandbox/egress"
 	"proctor/sandbox/egress/index"
 	"proctor/sandbox/egress/index/indextest"
+	"proctor/sandbox/egress/index/pypi"
 	"proctor/tasks"
 )
 
@@ -20,7 +21,7 @@ func TestDockerSetupAllowlist(t *testing.T) {
 	engine, ctx := dockerEngine(t), context.Background()
 	served := indextest.New(t, indextest.Release{Project: "helper", Version: "1.0", Uploaded: "2022-01-01T00:00:00Z"},
 		indextest.Release{Project: "helper", Version: "2.0", Uploaded: "2024-01-01T00:00:00Z"})
-	mirror, err := index.New(index.Options{Upstream: served.URL})
+	mirror, err := pypi.New(index.Options{Upstream: served.URL})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -31,7 +32,7 @@ func TestDockerSetupAllowlist(t *testing.T) {
 	if _, err := p.Prepare(ctx, task, true); !errors.Is(err, tasks.ErrSetup) {
 		t.Errorf("without a proxy: %v", err)
 	}
-	p.Egress = egress.New(egress.Options{Index: mirror, Private: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}})
+	p.Egress = egress.New(egress.Options{Python: mirror, Private: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}})
 	hard, err := p.Prepare(ctx, task, true)
 	if err != nil {
 		t.Fatal(err)

@@ -186,8 +186,8 @@ func (p *Preparer) relay(ctx context.Context, b *builder) error {
 		return nil
 	}
 	b.access.Env = nil
-	if policy.Index != nil {
-		b.access.Env = egress.IndexEnv()
+	if policy.Index != nil && p.Egress != nil {
+		b.access.Env = p.Egress.IndexEnv()
 	}
 	record := func(e egress.Event) { p.log().Info("network", "task", b.task.ID, "event", e) }
 	if err := OpenRelay(ctx, b.box, p.Egress, egress.Client{Name: "prepare-" + b.task.ID, Policy: policy, Record: record}); err != nil {

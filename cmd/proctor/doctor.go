@@ -89,7 +89,7 @@ func examine(ctx context.Context, settings config.Config, image string) examinat
 	}
 	all = append(all, checkOther(ctx, settings, log))
 	all = append(all, checkBoxd(settings.Boxd), checkStore(settings.Data))
-	all = append(all, checkWitness(ctx, engine, image, all), checkJudge(ctx, settings.Judge), checkIndex(ctx, settings, log),
+	all = append(all, checkWitness(ctx, engine, image, all), checkJudge(ctx, settings.Judge), checkPython(ctx, settings, log), checkNPM(ctx, settings, log),
 		checkRuntime("runc"), checkRuntime("runsc"))
 	r := examination{OK: true, Checks: all}
 	for _, c := range all {

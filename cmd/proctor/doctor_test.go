@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -13,6 +14,7 @@ import (
 
 	"proctor/internal/config"
 	"proctor/sandbox"
+	"proctor/sandbox/egress/index/indextest"
 	"proctor/sandbox/sandboxtest"
 )
 
@@ -88,6 +90,20 @@ func TestCheckJudge(t *testing.T) {
 	server.Close()
 	wantCheck(t, checkJudge(ctx, judge), false, "refused", "judge.url")
 	wantCheck(t, checkJudge(ctx, config.Judge{URL: "::"}), false, "::", "judge.url")
+}
+
+func TestCheckIndexes(t *testing.T) {
+	python := indextest.New(t, indextest.Release{Project: "pip", Version: "1.0", Uploaded: "2020-01-01T00:00:00Z"})
+	registry := indextest.NewNPM(t, indextest.Package{Name: "npm", Version: "1.0.0", Published: "2020-01-01T00:00:00Z"})
+	undated := indextest.NewNPM(t, indextest.Package{Name: "npm", Version: "1.0.0"})
+	ctx, log := context.Background(), slog.New(slog.DiscardHandler)
+	wantCheck(t, checkPython(ctx, config.Config{}, log), true, "none set", "")
+	wantCheck(t, checkNPM(ctx, config.Config{}, log), true, "none set", "")
+	wantCheck(t, checkPython(ctx, config.Config{PackageIndex: python.URL}, log), true, python.URL, "")
+	wantCheck(t, checkNPM(ctx, config.Config{NPMIndex: registry.URL}, log), true, registry.URL, "")
+	wantCheck(t, checkNPM(ctx, config.Config{NPMIndex: undated.URL}, log), false, "no times of upload", "set npm_index to a registry")
+	wantCheck(t, checkPython(ctx, config.Config{PackageIndex: registry.URL}, log), false, "no project pip", "set package_index to an address")
+	wantCheck(t, checkNPM(ctx, config.Config{NPMIndex: "x"}, log), false, "no http or https address", "set npm_index to an address that npm's registry")
 }
 
 func TestReportStatusAndText(t *testing.T) {

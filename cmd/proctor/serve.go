@@ -80,6 +80,7 @@ func serveFlags(cmd *cobra.Command, file *string, c *config.Config) {
 	f.StringVar(&c.Judge.OnUnsure, "judge-on-unsure", c.Judge.OnUnsure, "execute, decoy, hold")
 	f.StringVar(&c.Judge.OnFailure, "judge-on-failure", c.Judge.OnFailure, "execute, decoy, hold")
 	f.StringVar(&c.PackageIndex, "package-index", "", "package index that tasks with a package_index see as it was at a time, as pip's --index-url")
+	f.StringVar(&c.NPMIndex, "npm-index", "", "npm registry that tasks with a package_index see as it was at a time, as npm's registry setting")
 	f.StringVar(&c.Egress.Private, "egress-private", "", "ranges that allowlists may lead to though they are not public, joined by commas")
 	f.IntVar(&c.Egress.MaxMB, "egress-max-mb", 0, "megabytes that a rollout may send and receive by its allowlist (0: the default, 4096)")
 	f.StringVar(&c.Judge.OnOutage, "judge-on-outage", c.Judge.OnOutage, "execute, decoy, hold")
@@ -108,7 +109,7 @@ func settings(cmd *cobra.Command, file string, flags config.Config) (config.Conf
 		"judge-url": func() { c.Judge.URL = flags.Judge.URL }, "judge-model": func() { c.Judge.Model = flags.Judge.Model },
 		"judge-timeout":   func() { c.Judge.Timeout = flags.Judge.Timeout },
 		"judge-on-unsure": func() { c.Judge.OnUnsure = flags.Judge.OnUnsure }, "judge-on-failure": func() { c.Judge.OnFailure = flags.Judge.OnFailure },
-		"package-index": func() { c.PackageIndex = flags.PackageIndex }, "egress-private": func() { c.Egress.Private = flags.Egress.Private },
+		"package-index": func() { c.PackageIndex = flags.PackageIndex }, "npm-index": func() { c.NPMIndex = flags.NPMIndex }, "egress-private": func() { c.Egress.Private = flags.Egress.Private },
 		"egress-max-mb":   func() { c.Egress.MaxMB = flags.Egress.MaxMB },
 		"judge-on-outage": func() { c.Judge.OnOutage = flags.Judge.OnOutage },
 	} {

@@ -10,6 +10,8 @@ import (
 	"proctor/sandbox"
 	"proctor/sandbox/egress"
 	"proctor/sandbox/egress/index"
+	"proctor/sandbox/egress/index/npm"
+	"proctor/sandbox/egress/index/pypi"
 	"proctor/tasks"
 )
 
@@ -22,7 +24,12 @@ func openEgress(c config.Config, reg prometheus.Registerer, log *slog.Logger) (*
 	}
 	o := egress.Options{Private: private, Bytes: int64(c.Egress.MaxMB) << 20, Log: log}
 	if c.PackageIndex != "" {
-		if o.Index, err = index.New(index.Options{Upstream: c.PackageIndex, Log: log}); err != nil {
+		if o.Python, err = pypi.New(index.Options{Upstream: c.PackageIndex, Log: log}); err != nil {
+			return nil, usage(err)
+		}
+	}
+	if c.NPMIndex != "" {
+		if o.NPM, err = npm.New(index.Options{Upstream: c.NPMIndex, Log: log}); err != nil {
 			return nil, usage(err)
 		}
 	}

@@ -21,6 +21,8 @@ import (
 
 	"proctor/judge"
 	"proctor/sandbox/egress/index"
+	"proctor/sandbox/egress/index/npm"
+	"proctor/sandbox/egress/index/pypi"
 )
 
 // Config is every setting of a server. The yaml tag is the key in the file; the env tag the
@@ -54,8 +56,10 @@ type Config struct {
 	// PackageIndex is the index that tasks with a package_index are shown a part of, as pip's --index-url takes
 	// it; "" is none.
 	PackageIndex string `yaml:"package_index" json:"package_index" env:"PROCTOR_PACKAGE_INDEX"`
-	Egress       Egress `yaml:"egress" json:"egress"`
-	OCI          OCI    `yaml:"oci" json:"oci"`
+	// NPMIndex is the npm registry that they are shown a part of, as npm's registry setting takes it; "" is none.
+	NPMIndex string `yaml:"npm_index" json:"npm_index" env:"PROCTOR_NPM_INDEX"`
+	Egress   Egress `yaml:"egress" json:"egress"`
+	OCI      OCI    `yaml:"oci" json:"oci"`
 }
 
 // OCI are the settings of the oci engine.
@@ -237,8 +241,13 @@ func (c Config) Check() error {
 		return err
 	}
 	if c.PackageIndex != "" {
-		if _, err := index.New(index.Options{Upstream: c.PackageIndex}); err != nil {
+		if _, err := pypi.New(index.Options{Upstream: c.PackageIndex}); err != nil {
 			return fmt.Errorf("package_index: %w", err)
+		}
+	}
+	if c.NPMIndex != "" {
+		if _, err := npm.New(index.Options{Upstream: c.NPMIndex}); err != nil {
+			return fmt.Errorf("npm_index: %w", err)
 		}
 	}
 	if c.Egress.MaxMB < 0 {
@@ -266,11 +275,13 @@ func (e Egress) Ranges() ([]netip.Prefix, error) {
 	return all, nil
 }
 
-// Shown gives the settings as they may be printed: without the user of an address.
+// Shown gives the settings as they may be printed: without the users of addresses.
 func (c Config) Shown() Config {
-	if u, err := url.Parse(c.PackageIndex); err == nil && u.User != nil {
-		u.User = nil
-		c.PackageIndex = u.String()
+	for _, address := range []*string{&c.PackageIndex, &c.NPMIndex} {
+		if u, err := url.Parse(*address); err == nil && u.User != nil {
+			u.User = nil
+			*address = u.String()
+		}
 	}
 	return c
 }

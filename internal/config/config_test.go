@@ -72,6 +72,7 @@ func TestCheck(t *testing.T) {
 		"max_mb":    func(c *Config) { c.Egress.MaxMB = -1 },
 
 		"package_index": func(c *Config) { c.PackageIndex = "ftp://index.example.test" },
+		"npm_index":     func(c *Config) { c.NPMIndex = "registry.example.test" },
 	} {
 		c := Default()
 		change(&c)
@@ -93,6 +94,10 @@ func TestEgressSettings(t *testing.T) {
 	}
 	if got := c.Shown().PackageIndex; got != "https://index.example.test/simple/" {
 		t.Errorf("shown as %q", got)
+	}
+	c.NPMIndex = "https://secret@registry.example.test/npm"
+	if err := c.Check(); err != nil || c.Shown().NPMIndex != "https://registry.example.test/npm" {
+		t.Errorf("%v, shown as %q", err, c.Shown().NPMIndex)
 	}
 	ranges, err := c.Egress.Ranges()
 	if err != nil || len(ranges) != 2 || ranges[0].String() != "10.0.0.0/8" {

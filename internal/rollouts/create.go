@@ -222,14 +222,14 @@ func (m *Manager) build(ctx context.Context, p plan) (Created, error) {
 func (m *Manager) design(ctx context.Context, p plan) (*document, sandbox.Spec, error) {
 	if p.fork != nil {
 		d := m.forkDocument(p)
-		return d, forkSpec(d, p.req.Network), nil
+		return d, forkSpec(d, p.req.Network, m.opt.Egress), nil
 	}
 	img, err := m.opt.Lab.Prepare(ctx, p.task, p.req.Hardening == nil || *p.req.Hardening)
 	if err != nil {
 		return nil, sandbox.Spec{}, asError(CodePrepareFailed, "the image of task "+p.task.ID+" could not be prepared", err)
 	}
 	d := m.newDocument(p, img)
-	return d, spec(d, p.req.Network), nil
+	return d, spec(d, p.req.Network, m.opt.Egress), nil
 }
 
 // clean makes sure that a fresh sandbox holds what it should and no more. A fork's holds what the agent did
@@ -342,10 +342,10 @@ func (m *Manager) digests(mode string, img Image) Digests {
 	return d
 }
 
-// spec gives the sandbox of a rollout.
-func spec(d *document, network *NetworkOverride) sandbox.Spec {
+// spec gives the sandbox of a rollout. carrier says where package indexes are.
+func spec(d *document, network *NetworkOverride, carrier tasks.Egress) sandbox.Spec {
 	t := d.Task
-	s := sandbox.Spec{Name: d.View.ID, Image: d.Image.Ref, Workdir: t.Workdir, User: t.User, Env: reachEnv(t), Limits: d.Limits}
+	s := sandbox.Spec{Name: d.View.ID, Image: d.Image.Ref, Workdir: t.Workdir, User: t.User, Env: reachEnv(t, carrier), Limits: d.Limits}
 	switch {
 	case network != nil:
 		s.Network = sandbox.Network{Mode: "internal", Name: network.Name, Hosts: network.Hosts}

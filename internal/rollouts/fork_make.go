@@ -5,11 +5,12 @@ import (
 	"errors"
 
 	"proctor/sandbox"
+	"proctor/tasks"
 )
 
 // forkSpec gives the sandbox of a fork. The label keeps it out of a pool: nobody else can use one like it.
-func forkSpec(d *document, network *NetworkOverride) sandbox.Spec {
-	s := spec(d, network)
+func forkSpec(d *document, network *NetworkOverride, carrier tasks.Egress) sandbox.Spec {
+	s := spec(d, network, carrier)
 	s.Image = d.Base
 	s.Labels = map[string]string{"snapshot": d.View.Fork.Snapshot}
 	return s

@@ -14,13 +14,13 @@ import (
 // over a relay that lives as long as the agent's part does: it opens before the agent's first call, again
 // when a server takes the rollout up, and ends with submit, so that the record holds every connection.
 
-// reachEnv gives the environment of a task's sandbox: the task's own, and where its package index is.
-func reachEnv(t *tasks.Task) map[string]string {
+// reachEnv gives the environment of a task's sandbox: the task's own, and where its package indexes are.
+func reachEnv(t *tasks.Task, carrier tasks.Egress) map[string]string {
 	policy, listed := t.AgentReach()
-	if !listed || policy.Index == nil {
+	if !listed || policy.Index == nil || carrier == nil {
 		return t.Env
 	}
-	env := egress.IndexEnv()
+	env := carrier.IndexEnv()
 	maps.Copy(env, t.Env)
 	return env
 }
@@ -43,7 +43,7 @@ func (r *rollout) openReach(ctx context.Context, sess sandbox.Session) error {
 		return nil
 	case errors.Is(err, egress.ErrNoIndex):
 		return &Error{Code: CodeUnsupported, Err: err,
-			Detail: "task " + r.doc.Task.ID + " has a package_index, and this server has none to ask; start it with --package-index URL"}
+			Detail: "task " + r.doc.Task.ID + " has a package_index, and this server has no index to ask; start it with --package-index URL, --npm-index URL or both"}
 	}
 	return asError(CodeEngine, "the allowlist of task "+r.doc.Task.ID+" could not be opened", err)
 }

@@ -53,6 +53,11 @@ func (f *fakeEgress) For(c egress.Client) (sandbox.Relay, error) {
 	return quietRelay{}, f.err
 }
 
+// IndexEnv names an index as a server with one does.
+func (f *fakeEgress) IndexEnv() map[string]string {
+	return map[string]string{"PIP_INDEX_URL": "http://index.test/", "UV_INDEX_URL": "http://index.test/"}
+}
+
 type quietRelay struct{ sandbox.Relay }
 
 const listedTask = `{"id": "l", "instruction": "i", "image": "img", "workdir": "/w", "env": {"UV_INDEX_URL": "mine"},
@@ -73,8 +78,8 @@ func TestReach(t *testing.T) {
 	if c.Name != made.ID || !slices.Equal(c.Policy.Hosts, []string{"a.test"}) || c.Policy.Index == nil || c.Policy.Index.Fix != "1.4" {
 		t.Errorf("%+v", c)
 	}
-	env := reachEnv(w.m.live[made.ID].doc.Task)
-	if env["PIP_INDEX_URL"] != "http://127.0.0.12/simple/" || env["UV_INDEX_URL"] != "mine" {
+	env := reachEnv(w.m.live[made.ID].doc.Task, carrier)
+	if env["PIP_INDEX_URL"] != "http://index.test/" || env["UV_INDEX_URL"] != "mine" {
 		t.Errorf("%v", env)
 	}
 	c.Record(egress.Event{Kind: egress.KindTLS, Host: "a.test", Port: 443, Outcome: egress.Carried, Sent: 1, Got: 2, Took: time.Second})

@@ -1,7 +1,7 @@
 // Package egress is what sandboxes reach of the world where a task has an allowlist: a proxy in the
 // server's own process, to which package box relays the connections that programs in a sandbox make.
 //
-//   - Policy: the hosts and the package index that one sandbox may reach.
+//   - Policy: the hosts and the package indexes that one sandbox may reach.
 //   - Proxy: one for a server; it resolves, refuses what is not public, dials, and bounds.
 //   - Relay: one for a sandbox (Proxy.For); it knows whose the connections are, and tells of each in an
 //     Event for the record.
@@ -13,6 +13,6 @@
 // the host's own network, to its loopback or to a cloud's metadata service, unless the operator says so.
 //
 // What a TLS connection carries is not read. An allowed host can therefore serve whatever it serves: what
-// must not be had from it, such as a package's fixed version, needs the package index (package index),
-// and no allowed host that has it too.
+// must not be had from it, such as a package's fixed version, needs a package index (package index), and no
+// allowed host that has it too.
 package egress

@@ -411,7 +411,7 @@ func TestResolve(t *testing.T) {
 	if got := r.Resolve(context.Background(), "www.good.test"); !slices.Equal(got, []int{80, 443}) {
 		t.Errorf("%v", got)
 	}
-	for _, name := range []string{"bad.test", doorProxy, doorIndex} {
+	for _, name := range []string{"bad.test", doorProxy, "@index", "@npm"} {
 		if got := r.Resolve(context.Background(), name); got != nil {
 			t.Errorf("%s: %v", name, got)
 		}

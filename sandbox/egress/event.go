@@ -11,7 +11,8 @@ const (
 	KindTLS   = "tls"   // a connection with TLS inside
 	KindHTTP  = "http"  // a request in plain HTTP
 	KindRaw   = "raw"   // a connection of another protocol
-	KindIndex = "index" // a request to the package index
+	KindIndex = "index" // a request to the index of Python packages
+	KindNPM   = "npm"   // a request to the npm index
 )
 
 // Outcomes of events.

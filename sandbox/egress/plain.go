@@ -119,11 +119,6 @@ func unreachable(w http.ResponseWriter) {
 	http.Error(w, "Service Unavailable", http.StatusServiceUnavailable)
 }
 
-// indexed tells of requests to the package index.
-func (r *relay) indexed(h http.Handler) http.Handler {
-	return r.told(KindIndex, "package index", 0, h)
-}
-
 // told serves with h and tells of each request.
 func (r *relay) told(kind, host string, port int, h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {

@@ -15,7 +15,7 @@ type Policy struct {
 	// Hosts are names as a task writes them: each stands for itself and all names below it, at ports 80
 	// and 443, and at the port that it ends in.
 	Hosts []string
-	// Index, where set, is the package index as it was at a time.
+	// Index, where set, says what of the server's package indexes exists.
 	Index *index.Rule
 }
 

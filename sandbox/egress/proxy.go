@@ -12,7 +12,8 @@ import (
 	"golang.org/x/time/rate"
 
 	"proctor/sandbox"
-	"proctor/sandbox/egress/index"
+	"proctor/sandbox/egress/index/npm"
+	"proctor/sandbox/egress/index/pypi"
 )
 
 // Defaults of Options and bounds of one connection.
@@ -32,8 +33,10 @@ type Options struct {
 	// Private are ranges that may be reached though they are not public: the operator's own mirrors. A
 	// task cannot add to them.
 	Private []netip.Prefix
-	// Index serves package indexes; nil: a policy with one is refused.
-	Index *index.Mirror
+	// Python and NPM serve package indexes. One that is nil is not there; where both are, a policy with an
+	// index is refused.
+	Python *pypi.Mirror
+	NPM    *npm.Mirror
 	// Bytes bounds what one sandbox sends and receives.
 	Bytes int64
 	// Connections bounds those of all sandboxes at once.
@@ -75,7 +78,7 @@ func New(o Options) *Proxy {
 	return &Proxy{opts: o}
 }
 
-// ErrNoIndex says that a policy asks for a package index and that the server has none to ask.
+// ErrNoIndex says that a policy asks for package indexes and that the server has none to ask.
 var ErrNoIndex = errors.New("no package index is set")
 
 // Client is a sandbox whose connections are carried.
@@ -95,10 +98,9 @@ func (p *Proxy) For(c Client) (sandbox.Relay, error) {
 		journal: journal{record: c.Record, observe: p.opts.Observe, names: map[string]bool{}}}
 	r.left.Store(p.opts.Bytes)
 	if c.Policy.Index != nil {
-		if p.opts.Index == nil {
+		if r.indexes = p.openings(*c.Policy.Index); len(r.indexes) == 0 {
 			return nil, ErrNoIndex
 		}
-		r.index = p.opts.Index.Handler(*c.Policy.Index)
 	}
 	return r, nil
 }

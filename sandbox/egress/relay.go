@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"net"
-	"net/http"
 	"net/netip"
 	"slices"
 	"sync/atomic"
@@ -14,42 +13,29 @@ import (
 	"golang.org/x/time/rate"
 
 	"proctor/sandbox"
-	"proctor/sandbox/egress/index"
 )
 
-// Doors of a sandbox with a relay. Their names are no host's.
-const (
-	doorProxy = "@proxy"
-	doorIndex = "@index"
-)
+// doorProxy is a door of every sandbox with a relay. Doors' names are no host's.
+const doorProxy = "@proxy"
 
-// Addresses of the doors inside. pip and uv take an index on loopback without TLS for trustworthy.
-var (
-	ProxyAddr = netip.MustParseAddrPort("127.0.0.11:3128")
-	IndexAddr = netip.MustParseAddrPort("127.0.0.12:80")
-)
-
-// IndexEnv is the environment that points programs inside at the package index: pip and uv.
-func IndexEnv() map[string]string {
-	address := "http://" + IndexAddr.Addr().String() + index.SimplePath
-	return map[string]string{"PIP_INDEX_URL": address, "UV_INDEX_URL": address}
-}
+// ProxyAddr is the proxy's address inside.
+var ProxyAddr = netip.MustParseAddrPort("127.0.0.11:3128")
 
 // relay is one sandbox's. Safe for concurrent use.
 type relay struct {
 	proxy   *Proxy
 	client  Client
 	journal journal
-	index   http.Handler // nil: no package index
+	indexes []opening
 	names   *rate.Limiter
 	left    atomic.Int64 // bytes
 }
 
-// Doors are the proxy for programs that are told to use one, and the package index.
+// Doors are the proxy for programs that are told to use one, and the package indexes.
 func (r *relay) Doors() []sandbox.Door {
 	doors := []sandbox.Door{{Name: doorProxy, Addr: ProxyAddr}}
-	if r.index != nil {
-		doors = append(doors, sandbox.Door{Name: doorIndex, Addr: IndexAddr})
+	for _, o := range r.indexes {
+		doors = append(doors, o.door)
 	}
 	return doors
 }
@@ -85,11 +71,12 @@ func (r *relay) Serve(ctx context.Context, name string, port int, conn net.Conn)
 		return
 	}
 	defer r.proxy.open.Add(-1)
+	o, indexed := r.opening(name)
 	switch {
 	case name == doorProxy:
 		r.serveProxy(ctx, m)
-	case name == doorIndex && r.index != nil:
-		serveOne(ctx, m, r.indexed(r.index))
+	case indexed:
+		serveOne(ctx, m, r.told(o.kind, o.host, 0, o.handler))
 	default:
 		r.carry(ctx, name, port, m, bufio.NewReaderSize(m, 16<<10))
 	}

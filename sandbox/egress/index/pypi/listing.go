@@ -1,4 +1,4 @@
-package index
+package pypi
 
 import (
 	"encoding/json"
@@ -7,6 +7,8 @@ import (
 	"net/url"
 	"strings"
 	"time"
+
+	"proctor/sandbox/egress/index"
 )
 
 // Types of a listing (PEP 691).
@@ -84,10 +86,10 @@ func parseListing(body []byte, base *url.URL) (*listing, error) {
 }
 
 // under gives what of a listing exists under a rule.
-func (l *listing) under(project string, rule Rule) *listing {
+func (l *listing) under(project string, rule index.Rule) *listing {
 	kept := &listing{Name: l.Name}
 	for _, f := range l.Files {
-		if rule.has(project, f) {
+		if has(rule, project, f) {
 			kept.Files = append(kept.Files, f)
 		}
 	}

@@ -1,4 +1,4 @@
-package index
+package pypi
 
 import (
 	"context"
@@ -14,6 +14,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"proctor/sandbox/egress/index"
 )
 
 var cutoff = time.Date(2023, 5, 1, 0, 0, 0, 0, time.UTC)
@@ -70,7 +72,7 @@ func page(name string, rows ...string) string {
 func newMirror(t *testing.T) (*Mirror, *atomic.Int64) {
 	t.Helper()
 	s, asked := upstream(t)
-	m, err := New(Options{Upstream: s.URL + "/root"})
+	m, err := New(index.Options{Upstream: s.URL + "/root"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -111,20 +113,20 @@ func TestListing(t *testing.T) {
 	own := []string{"acme_intervals-1.2-py3-none-any.whl", "acme-intervals-1.2.tar.gz", "acme_intervals-1.3.post1-py3-none-any.whl"}
 	for _, tc := range []struct {
 		name, project string
-		rule          Rule
+		rule          index.Rule
 		want          []string
 	}{
-		{"own package before its fix", "acme-intervals", Rule{Before: cutoff, Package: "Acme.Intervals", Fix: "1.4", Base: "1.3"}, own},
-		{"named otherwise", "Acme__Intervals", Rule{Before: cutoff, Package: "acme_intervals", Fix: "1.4"}, own},
-		{"no fix known: nothing later than the base", "acme-intervals", Rule{Before: cutoff, Package: "acme-intervals", Base: "1.3"},
+		{"own package before its fix", "acme-intervals", index.Rule{Before: cutoff, Package: "Acme.Intervals", Fix: "1.4", Base: "1.3"}, own},
+		{"named otherwise", "Acme__Intervals", index.Rule{Before: cutoff, Package: "acme_intervals", Fix: "1.4"}, own},
+		{"no fix known: nothing later than the base", "acme-intervals", index.Rule{Before: cutoff, Package: "acme-intervals", Base: "1.3"},
 			[]string{"acme_intervals-1.2-py3-none-any.whl", "acme-intervals-1.2.tar.gz", "acme_intervals-1.3.post1-py3-none-any.whl"}},
-		{"of another task only the time counts", "acme-intervals", Rule{Before: cutoff, Package: "other", Fix: "0.1"},
+		{"of another task only the time counts", "acme-intervals", index.Rule{Before: cutoff, Package: "other", Fix: "0.1"},
 			slices.Concat(own, []string{"acme_intervals-1.4rc1-py3-none-any.whl", "acme_intervals-1.4-py3-none-any.whl", "acme_intervals-1!0.1-py3-none-any.whl", "odd.whl"})},
-		{"the very moment is too late, and so is no time", "helper", Rule{Before: cutoff}, []string{"helper-1.0-py3-none-any.whl"}},
-		{"a later project does not exist", "late", Rule{Before: cutoff}, nil},
-		{"nor does one without times", "undated", Rule{Before: cutoff}, nil},
-		{"nor one that is not there", "absent", Rule{Before: cutoff}, nil},
-		{"no time given: nothing", "helper", Rule{}, nil},
+		{"the very moment is too late, and so is no time", "helper", index.Rule{Before: cutoff}, []string{"helper-1.0-py3-none-any.whl"}},
+		{"a later project does not exist", "late", index.Rule{Before: cutoff}, nil},
+		{"nor does one without times", "undated", index.Rule{Before: cutoff}, nil},
+		{"nor one that is not there", "absent", index.Rule{Before: cutoff}, nil},
+		{"no time given: nothing", "helper", index.Rule{}, nil},
 	} {
 		if got := names(t, m.Handler(tc.rule), tc.project); !slices.Equal(sorted(got), sorted(tc.want)) {
 			t.Errorf("%s: %v, want %v", tc.name, got, tc.want)
@@ -136,7 +138,7 @@ func sorted(all []string) []string { all = slices.Clone(all); slices.Sort(all); 
 
 func TestHTMLListing(t *testing.T) {
 	m, asked := newMirror(t)
-	h := m.Handler(Rule{Before: cutoff})
+	h := m.Handler(index.Rule{Before: cutoff})
 	status, body := get(h, "/simple/helper/", "text/html")
 	want := `<a href="/files/helper/helper-1.0-py3-none-any.whl#sha256=abc" data-requires-python="&gt;=3.8" data-core-metadata="sha256=def">helper-1.0-py3-none-any.whl</a>`
 	if status != http.StatusOK || !strings.Contains(body, want) || strings.Count(body, "<a ") != 1 {
@@ -153,7 +155,7 @@ func TestHTMLListing(t *testing.T) {
 
 func TestFiles(t *testing.T) {
 	m, _ := newMirror(t)
-	h := m.Handler(Rule{Before: cutoff, Package: "acme-intervals", Fix: "1.4"})
+	h := m.Handler(index.Rule{Before: cutoff, Package: "acme-intervals", Fix: "1.4"})
 	for path, want := range map[string]string{
 		"/files/helper/helper-1.0-py3-none-any.whl":                 "bytes of helper-1.0-py3-none-any.whl",
 		"/files/helper/helper-1.0-py3-none-any.whl.metadata":        "bytes of helper-1.0-py3-none-any.whl.metadata",
@@ -181,11 +183,11 @@ func TestFiles(t *testing.T) {
 func TestUpstreamsThatWillNotDo(t *testing.T) {
 	m, _ := newMirror(t)
 	for _, project := range []string{"down", "broken", "version-9", "only-html"} {
-		if status, body := get(m.Handler(Rule{Before: cutoff}), "/simple/"+project+"/", typeJSON); status != http.StatusBadGateway {
+		if status, body := get(m.Handler(index.Rule{Before: cutoff}), "/simple/"+project+"/", typeJSON); status != http.StatusBadGateway {
 			t.Errorf("%s: %d %q", project, status, body)
 		}
 	}
-	for project, want := range map[string]error{"undated": ErrUndated, "only-html": ErrUndated} {
+	for project, want := range map[string]error{"undated": index.ErrUndated, "only-html": index.ErrUndated} {
 		if err := m.Probe(context.Background(), project); !errors.Is(err, want) {
 			t.Errorf("%s: %v", project, err)
 		}
@@ -194,7 +196,7 @@ func TestUpstreamsThatWillNotDo(t *testing.T) {
 		t.Error(err)
 	}
 	for _, bad := range []string{"", "ftp://x.test", "x.test/simple", "http://"} {
-		if _, err := New(Options{Upstream: bad}); err == nil {
+		if _, err := New(index.Options{Upstream: bad}); err == nil {
 			t.Errorf("%q was taken", bad)
 		}
 	}
@@ -214,11 +216,11 @@ func TestUpstreamUser(t *testing.T) {
 		_, _ = io.WriteString(w, page("p", row("p-1.whl", "2020-01-01T00:00:00Z"), strings.Replace(row("q-1.whl", "2020-01-01T00:00:00Z"), "../../files", other.URL, 1)))
 	}))
 	defer s.Close()
-	m, err := New(Options{Upstream: strings.Replace(s.URL, "http://", "http://me:secret@", 1)})
+	m, err := New(index.Options{Upstream: strings.Replace(s.URL, "http://", "http://me:secret@", 1)})
 	if err != nil {
 		t.Fatal(err)
 	}
-	h := m.Handler(Rule{Before: cutoff})
+	h := m.Handler(index.Rule{Before: cutoff})
 	get(h, "/files/p/p-1.whl", "")
 	get(h, "/files/p/q-1.whl", "")
 	if want := []string{"own me", "own me", "other "}; !slices.Equal(seen, want) {
@@ -255,27 +257,6 @@ func TestVersionOf(t *testing.T) {
 	}
 }
 
-func TestCache(t *testing.T) {
-	c := newCache(4*entrySize, time.Hour)
-	for i := range 10 {
-		c.put(fmt.Sprint(i), &listing{Name: fmt.Sprint(i)}, entrySize)
-	}
-	if len(c.kept) > 4 || c.size > c.limit {
-		t.Errorf("%d listings, %d bytes", len(c.kept), c.size)
-	}
-	if l, ok := c.get("9"); !ok || l.Name != "9" {
-		t.Error("the latest is not there")
-	}
-	c.put("huge", &listing{}, 3*entrySize)
-	if _, ok := c.get("huge"); ok {
-		t.Error("one that takes most of the room was kept")
-	}
-	c.life = 0
-	if _, ok := c.get("9"); ok {
-		t.Error("an old one is still given")
-	}
-}
-
 // FuzzParseListing feeds the reader of listings: what it gives can be written again both ways, and no file
 // of a rule without a time exists.
 func FuzzParseListing(f *testing.F) {
@@ -287,7 +268,7 @@ func FuzzParseListing(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if len(l.under("p", Rule{}).Files) > 0 {
+		if len(l.under("p", index.Rule{}).Files) > 0 {
 			t.Error("files without a cut-off")
 		}
 		if _, err := l.json("p"); err != nil {
