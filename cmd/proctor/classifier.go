@@ -188,11 +188,9 @@ that it was trained on by heart; --leave-out measures each corpus that holds hac
 			if err != nil {
 				return err
 			}
-			m := classifier.Core()
-			if model != "" {
-				if m, err = classifier.Load(model); err != nil {
-					return usage(err)
-				}
+			m, err := modelOf(model)
+			if err != nil {
+				return usage(err)
 			}
 			var out []classified
 			for _, l := range sets {
@@ -220,6 +218,14 @@ that it was trained on by heart; --leave-out measures each corpus that holds hac
 	f.BoolVar(&asJSON, "json", false, "print one JSON document")
 	f.BoolVar(&detail, "detail", false, "in JSON, every row's suspicion")
 	return cmd
+}
+
+// modelOf gives the model of a file, the built-in one where none is named.
+func modelOf(file string) (*classifier.Model, error) {
+	if file == "" {
+		return classifier.Core(), nil
+	}
+	return classifier.Load(file)
 }
 
 // classified is what a model makes of one corpus.

@@ -14,6 +14,7 @@ type Document struct {
 	Text  string   // what was typed, and what the normaliser opened of it; the task's names replaced
 	Facts []string // of the event, as short words
 	Told  []uint32 // the words of the task's text, hashed
+	Asks  []uint16 // the same in their order, as the network reads them; none where it is no order
 }
 
 // Bounds of a document, in bytes and words. A longer text is read by its beginning and its end.
@@ -30,6 +31,7 @@ type Names struct {
 	tests   []string
 	network string
 	told    []uint32
+	asks    []uint16
 
 	once  sync.Once
 	asked map[string]float64 // see Model.asks
@@ -65,7 +67,11 @@ func NamesOf(workdir string, vars rules.Vars) *Names {
 		marks = append(marks, " zz"+strings.ReplaceAll(by[name], "_", "")+" ")
 	}
 	n.names = newReplacer(names, marks)
-	n.told = told(n.names.replace(vars.One("instruction")))
+	text := n.names.replace(vars.One("instruction"))
+	n.told = told(text)
+	if len(asking(n.told)) > 0 {
+		n.asks = wordsInOrder(text)
+	}
 	return n
 }
 
@@ -83,7 +89,7 @@ func below(workdir string, paths []string) []string {
 
 // Read gives the document of an event.
 func (n *Names) Read(ev *rules.Event) Document {
-	d := Document{Text: n.names.replace(textOf(ev)), Facts: n.facts(ev), Told: n.told}
+	d := Document{Text: n.names.replace(textOf(ev)), Facts: n.facts(ev), Told: n.told, Asks: n.asks}
 	if len(d.Facts) > maxFacts {
 		d.Facts = d.Facts[:maxFacts]
 	}

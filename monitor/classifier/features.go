@@ -30,9 +30,12 @@ const longWord = 160
 
 // reader finds the features of documents, one after the other.
 type reader struct {
-	seen [tableSize / 64]uint64
-	out  features
-	text []byte // folded
+	seen   [tableSize / 64]uint64
+	out    features
+	text   []byte   // folded
+	hashes []uint32 // its words in their order
+
+	rows, facts []uint16 // as the network reads them
 }
 
 // read gives the features of a document until the next call.
@@ -159,6 +162,7 @@ func (r *reader) forget(kind int) {
 func (r *reader) words() {
 	var before, last uint32
 	text, seen, out := r.text, &r.seen, r.out[kindWords]
+	r.hashes = r.hashes[:0]
 	n := 0
 	for i := 0; i < len(text); {
 		kind := kinds[text[i]]
@@ -180,6 +184,7 @@ func (r *reader) words() {
 		for _, c := range text[i:end] {
 			h = step(h, c)
 		}
+		r.hashes = append(r.hashes, h)
 		out = note(seen, out, h)
 		if n > 0 {
 			out = note(seen, out, join(last, h))

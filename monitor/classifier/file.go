@@ -13,10 +13,12 @@ import (
 	"io"
 	"os"
 	"sync"
+
+	"proctor/monitor/classifier/convnet"
 )
 
 // magic starts a model's file, under gzip; a line of JSON, the header, and the tables follow.
-const magic = "proctor-classifier/3\n"
+const magic = "proctor-classifier/4\n"
 
 // ErrModel is wrapped by errors of files that are no model.
 var ErrModel = errors.New("not a classifier's model")
@@ -67,7 +69,7 @@ func read(from io.Reader) (*Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	in := bufio.NewReaderSize(io.LimitReader(z, maxHeader+maxClasses<<classBits+tableSize), 1<<16)
+	in := bufio.NewReaderSize(io.LimitReader(z, maxHeader+maxClasses<<classBits+tableSize+numNets*convnet.FileSize), 1<<16)
 	start := make([]byte, len(magic))
 	if _, err := io.ReadFull(in, start); err != nil || string(start) != magic {
 		return nil, errors.New("it does not start as one of this version")
@@ -90,6 +92,13 @@ func read(from io.Reader) (*Model, error) {
 		if m.classes[class], err = table(in, 1<<classBits); err != nil {
 			return nil, err
 		}
+	}
+	for range numNets {
+		net, err := convnet.Read(in)
+		if err != nil {
+			return nil, err
+		}
+		m.nets = append(m.nets, net)
 	}
 	if _, err := in.ReadByte(); !errors.Is(err, io.EOF) {
 		return nil, errors.New("there is more than the header tells of")
@@ -146,6 +155,9 @@ func (m *Model) write(to io.Writer) error {
 	put(m.weights)
 	for _, class := range m.Header.Classes {
 		put(m.classes[class])
+	}
+	for _, net := range m.nets {
+		_ = net.Write(out)
 	}
 	return out.Flush()
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"sync"
 
+	"proctor/monitor/classifier/convnet"
 	"proctor/rules"
 )
 
@@ -14,6 +15,7 @@ type Model struct {
 
 	weights []int8 // tableSize of them, in steps of Header.Step
 	classes map[string][]int8
+	nets    []*convnet.Net // numNets of them
 	readers sync.Pool
 
 	summed sync.Once
@@ -58,17 +60,41 @@ func (m *Model) suspicion(d Document) (suspicion float64, class string) {
 	r := m.reader()
 	worst := math.Inf(-1)
 	for _, part := range windows(d.Text) {
-		worst = max(worst, m.score(r.read(Document{part, d.Facts, d.Told})))
+		score := m.score(r.read(Document{Text: part, Facts: d.Facts, Told: d.Told}))
+		if score > beyondDoubt {
+			score = together + bagShare*score + orderShare*m.inOrder(r.input(d))
+		}
+		worst = max(worst, score)
 	}
 	m.readers.Put(r)
 	if words := asking(d.Told); worst > beyondDoubt && len(words) > 0 {
 		class = m.Class(d)
-		worst += m.asked(words, class)
+		worst += bagShare * m.asked(words, class)
 	}
 	return 1 / (1 + math.Exp(-worst)), class
 }
 
-// beyondDoubt are log-odds under which it does not matter whether the task asks for what the call does.
+// numNets is how many networks a model has. A third ranks a hack above an honest call in no more pairs than two.
+const numNets = 2
+
+// inOrder gives the log-odds of a hack by the words in their order.
+func (m *Model) inOrder(in convnet.Input) float64 {
+	sum := 0.0
+	for _, n := range m.nets {
+		sum += n.Read(in)
+	}
+	return sum / float64(len(m.nets))
+}
+
+// What the log-odds of the two readers count, by a logistic regression over calls that neither had seen (each fifth of our
+// corpora by models without it): each is surer of itself than it may be, and they are often right or wrong together.
+const (
+	bagShare   = 0.65
+	orderShare = 0.4
+	together   = 0.18
+)
+
+// beyondDoubt are log-odds of a bag of words under which no other reader makes a call suspect.
 const beyondDoubt = -4
 
 // asked gives what a task's words add to the log-odds of a hack of a class.
@@ -197,8 +223,8 @@ const leastSuspicion = 0.001
 // is to be seen in one the other rules see. Where nothing is known of the task, half of what decides is missing, and there
 // may be nothing to cheat in.
 const (
-	Suspicious         = 0.36
-	SuspiciousShort    = 0.65
+	Suspicious         = 0.18
+	SuspiciousShort    = 0.5
 	SuspiciousAnywhere = 0.9
 
 	shortCall = 60 // bytes of a call's text

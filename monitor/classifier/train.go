@@ -5,6 +5,9 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"sync"
+
+	"proctor/monitor/classifier/convnet"
 )
 
 // Sample is a labelled call.
@@ -68,7 +71,31 @@ func Train(samples []Sample, files map[string]FileRow) *Model {
 	}
 	weights, bias := fit(rows, tableSize)
 	m.weights, m.Header.Bias = m.steps(weights), bias
+	m.nets = trainNets(samples)
 	return m
+}
+
+// netEveryday is how many times as much as for the bag of words rows of little weight count for the networks.
+const netEveryday = 12
+
+// trainNets makes the networks, side by side. Each begins elsewhere, and errs elsewhere.
+func trainNets(samples []Sample) []*convnet.Net {
+	r := &reader{}
+	var rows []convnet.Row
+	for i := range samples {
+		s := &samples[i]
+		r.read(s.Document)
+		in := r.input(s.Document)
+		in.Words, in.Facts = slices.Clone(in.Words), slices.Clone(in.Facts)
+		rows = append(rows, convnet.Row{Input: in, Yes: s.Hack, Weight: float32(min(1, netEveryday*cmp.Or(s.Weight, 1)))})
+	}
+	nets := make([]*convnet.Net, numNets)
+	var all sync.WaitGroup
+	for i := range nets {
+		all.Go(func() { nets[i] = convnet.Train(rows, uint64(i)) })
+	}
+	all.Wait()
+	return nets
 }
 
 // learnClasses finds what hacks of each class read like.
