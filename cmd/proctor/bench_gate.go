@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/sys/unix"
 
+	"proctor/monitor/classifier"
 	"proctor/monitor/normalize/corpus"
 )
 
@@ -101,6 +102,7 @@ func benchGate(ctx context.Context, n int, files []string, taskVars string) (gat
 	if err != nil {
 		return gateReport{}, err
 	}
+	classifier.Core() // read once, when a server starts
 	ev := newEvaluator(packs, false)
 	if ev.tasks, err = corpus.LoadTasks(taskVars); err != nil {
 		return gateReport{}, err

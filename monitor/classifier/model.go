@@ -59,12 +59,12 @@ func (m *Model) Suspicion(d Document) float64 {
 func (m *Model) suspicion(d Document) (suspicion float64, class string) {
 	r := m.reader()
 	worst := math.Inf(-1)
-	for _, part := range windows(d.Text) {
-		score := m.score(r.read(Document{Text: part, Facts: d.Facts, Told: d.Told}))
-		if score > beyondDoubt {
-			score = together + bagShare*score + orderShare*m.inOrder(r.input(d))
-		}
-		worst = max(worst, score)
+	parts := windows(d.Text)
+	for _, part := range parts {
+		worst = max(worst, m.score(r.read(Document{Text: part, Facts: d.Facts, Told: d.Told})))
+	}
+	if len(parts) == 1 && worst > beyondDoubt { // a long text is read by the bag of words alone, for time
+		worst = together + bagShare*worst + orderShare*m.inOrder(r.input(d))
 	}
 	m.readers.Put(r)
 	if words := asking(d.Told); worst > beyondDoubt && len(words) > 0 {
@@ -95,7 +95,7 @@ const (
 )
 
 // beyondDoubt are log-odds of a bag of words under which no other reader makes a call suspect.
-const beyondDoubt = -4
+const beyondDoubt = -3
 
 // asked gives what a task's words add to the log-odds of a hack of a class.
 func (m *Model) asked(told []uint32, class string) float64 {

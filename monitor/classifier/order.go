@@ -12,7 +12,7 @@ func wordsInOrder(text string) []uint16 {
 	return wordRows(nil, r.hashes)
 }
 
-// input gives what the networks read of the document, or window of one, that was read last, until the next call.
+// input gives what the networks read of the document that was read last, until the next call.
 func (r *reader) input(d Document) convnet.Input {
 	r.rows = wordRows(r.rows[:0], r.hashes)
 	r.facts = r.facts[:0]

@@ -218,3 +218,20 @@ func BenchmarkRead(b *testing.B) {
 		n.Read(in)
 	}
 }
+
+func BenchmarkReadLong(b *testing.B) {
+	n := Train(toys(), 1)
+	in := someInput(rand.New(rand.NewPCG(1, 1)), 500)
+	for b.Loop() {
+		n.Read(in)
+	}
+}
+
+// BenchmarkNewWord is what a word costs that a network meets for the first time.
+func BenchmarkNewWord(b *testing.B) {
+	n := Train(toys(), 1)
+	for b.Loop() {
+		n.seen[7].Store(nil)
+		n.tapsOf(7)
+	}
+}

@@ -62,11 +62,15 @@ func (t *taps) fill(l *layers, x *[dim]float32) {
 // through adds to out what a matrix makes of in.
 func through(matrix, in, out []float32) {
 	n := len(out)
-	for i, x := range in {
-		if x == 0 {
-			continue
+	for ; len(in) >= 4; in, matrix = in[4:], matrix[4*n:] { // four at a time, so that out is gone through less often
+		a, b, c, d := matrix[:n], matrix[n:2*n], matrix[2*n:3*n], matrix[3*n:4*n]
+		x, y, z, w := in[0], in[1], in[2], in[3]
+		for j := range out {
+			out[j] += x*a[j] + y*b[j] + z*c[j] + w*d[j]
 		}
-		for j, w := range matrix[i*n : i*n+n : i*n+n] {
+	}
+	for i, x := range in {
+		for j, w := range matrix[i*n : i*n+n] {
 			out[j] += x * w
 		}
 	}
@@ -111,31 +115,33 @@ func (t *taps) byAsks() *[3][filters]float32  { return &t.asks }
 
 // mostOfTwo gives the most that each filter of two words says anywhere in a text, at least 0: of a word and the next one,
 // which after the last is none.
-func mostOfTwo(text []*taps, bias *[filters]float32, most []float32) {
+func mostOfTwo(text []*taps, bias *[filters]float32, out []float32) {
 	if len(text) == 0 {
 		return
 	}
-	most = most[:filters]
-	least(most)
+	most := (*[filters]float32)(out)
+	least(out)
 	for i, t := range text {
 		a, b := &t.two[0], &none
 		if i+1 < len(text) {
 			b = &text[i+1].two[1]
 		}
 		for j := range most {
-			most[j] = max(most[j], a[j]+b[j])
+			if v := a[j] + b[j]; v > most[j] { // max would ask for numbers that are none as well
+				most[j] = v
+			}
 		}
 	}
-	floor(most, bias)
+	floor(out, bias)
 }
 
 // mostOfThree is the same of three words: the one before, the word, and the next.
-func mostOfThree(text []*taps, of func(*taps) *[3][filters]float32, bias *[filters]float32, most []float32) {
+func mostOfThree(text []*taps, of func(*taps) *[3][filters]float32, bias *[filters]float32, out []float32) {
 	if len(text) == 0 {
 		return
 	}
-	most = most[:filters]
-	least(most)
+	most := (*[filters]float32)(out)
+	least(out)
 	before := &none
 	for i, t := range text {
 		here, after := of(t), &none
@@ -144,11 +150,13 @@ func mostOfThree(text []*taps, of func(*taps) *[3][filters]float32, bias *[filte
 		}
 		b := &here[1]
 		for j := range most {
-			most[j] = max(most[j], before[j]+b[j]+after[j])
+			if v := before[j] + b[j] + after[j]; v > most[j] {
+				most[j] = v
+			}
 		}
 		before = &here[0]
 	}
-	floor(most, bias)
+	floor(out, bias)
 }
 
 // none is what filters make of no word.
