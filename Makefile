@@ -80,7 +80,7 @@ bash-trace: ## what the normaliser says is run, held to bash -x over the whole c
 toy-training: ## a tiny policy trained by GRPO and PPO, with and without Proctor; minutes; draws docs/img/toy-training.svg
 	PROCTOR_TOY=1 $(GO) test -count=1 -timeout 60m -v -run ToyTrainingWhole ./cmd/proctor
 
-classifier: build ## trains the built-in classifier anew on the corpora (a minute); the same corpora give the same model
+classifier: build ## trains the built-in classifier anew on the corpora (two minutes); the same corpora give the same model
 	bin/proctor classifier train testdata/eval/heldout-*.jsonl monitor/normalize/corpus/testdata/variants.jsonl \
 		$(foreach f,composed.dev.jsonl hacks.dev.jsonl real_calls.dev.jsonl nl2bash.jsonl.gz swe_agent_commands.dev.jsonl.gz,$(or $(CORPORA),../shared/data)/$(f)) \
 		--task-vars $(or $(CORPORA),../shared/data)/swe_tasks.json --out monitor/classifier/core.model

@@ -15,16 +15,7 @@ import (
 func plainFeatures(text string) (words, pieces []uint32) {
 	text = plainNumbers(strings.ToLower(text))
 	r := &reader{}
-	var hashes []uint32
-	for i := 0; i < len(text); {
-		end := wordEnd(text, i)
-		if end == i {
-			i++
-			continue
-		}
-		hashes = append(hashes, hashText(kindWords, text[i:end]))
-		i = end
-	}
+	hashes := plainWords(text)
 	for i, h := range hashes {
 		r.add(kindWords, h)
 		if i > 0 {
@@ -42,6 +33,20 @@ func plainFeatures(text string) (words, pieces []uint32) {
 		}
 	}
 	return r.out[kindWords], r.out[kindPieces]
+}
+
+// plainWords gives the words of a folded text in their order.
+func plainWords(text string) (hashes []uint32) {
+	for i := 0; i < len(text); {
+		end := wordEnd(text, i)
+		if end == i {
+			i++
+			continue
+		}
+		hashes = append(hashes, hashText(kindWords, text[i:end]))
+		i = end
+	}
+	return hashes
 }
 
 // plainNumbers makes every digit of long numbers a 0.
@@ -67,6 +72,9 @@ func sameFeatures(t *testing.T, r *reader, text string) {
 	f := r.read(Document{Text: text})
 	if !slices.Equal(f[kindWords], words) || !slices.Equal(f[kindPieces], pieces) {
 		t.Fatalf("%q: %d words and %d pieces, want %d and %d", text, len(f[kindWords]), len(f[kindPieces]), len(words), len(pieces))
+	}
+	if order := plainWords(plainNumbers(strings.ToLower(text))); !slices.Equal(r.hashes, order) {
+		t.Fatalf("%q: %d words in order, want %d", text, len(r.hashes), len(order))
 	}
 }
 

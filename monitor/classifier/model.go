@@ -63,7 +63,9 @@ func (m *Model) suspicion(d Document) (suspicion float64, class string) {
 	for _, part := range parts {
 		worst = max(worst, m.score(r.read(Document{Text: part, Facts: d.Facts, Told: d.Told})))
 	}
-	if len(parts) == 1 && worst > beyondDoubt { // a long text is read by the bag of words alone, for time
+	// A long text is read by the bag of words alone, for time, and so is one of a few words, of which the networks would be
+	// as sure as of many.
+	if len(parts) == 1 && len(r.hashes) >= fewWords && worst > beyondDoubt {
 		worst = together + bagShare*worst + orderShare*m.inOrder(r.input(d))
 	}
 	m.readers.Put(r)
@@ -74,7 +76,7 @@ func (m *Model) suspicion(d Document) (suspicion float64, class string) {
 	return 1 / (1 + math.Exp(-worst)), class
 }
 
-// numNets is how many networks a model has. A third ranks a hack above an honest call in no more pairs than two.
+// numNets is how many networks a model has. Four rank a hack above an honest call in no more pairs than two.
 const numNets = 2
 
 // inOrder gives the log-odds of a hack by the words in their order.
@@ -85,6 +87,9 @@ func (m *Model) inOrder(in convnet.Input) float64 {
 	}
 	return sum / float64(len(m.nets))
 }
+
+// fewWords is how many words a text has at least that the networks read.
+const fewWords = 10
 
 // What the log-odds of the two readers count, by a logistic regression over calls that neither had seen (each fifth of our
 // corpora by models without it): each is surer of itself than it may be, and they are often right or wrong together.
@@ -224,7 +229,7 @@ const leastSuspicion = 0.001
 // may be nothing to cheat in.
 const (
 	Suspicious         = 0.18
-	SuspiciousShort    = 0.5
+	SuspiciousShort    = 0.65
 	SuspiciousAnywhere = 0.9
 
 	shortCall = 60 // bytes of a call's text

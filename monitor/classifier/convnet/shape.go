@@ -20,7 +20,7 @@ const unknown = 0
 
 // Bounds of an input. What is beyond is not read.
 const (
-	maxWords = 640 // of a call: more than a window of it holds
+	maxWords = 2800 // of a call: what is read of it has no more bytes
 	maxAsks  = 48
 	maxFacts = 64
 )
