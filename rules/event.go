@@ -21,7 +21,7 @@ type CallFacts struct {
 
 	// Suspicion is the share of hacks, 0 to 1, among labelled calls that read like this one, as a trained classifier
 	// says, at least 0.001; 0 where none was asked. Suspect is the class of hacks that it reads like, where the suspicion
-	// is at least 0.18; 0.65 for calls of under 60 bytes, 0.9 where nothing is known of the task.
+	// is at least 0.22; 0.65 for calls of under 60 bytes, 0.9 where nothing is known of the task.
 	Suspicion float64 `json:"suspicion,omitempty"`
 	Suspect   string  `json:"suspect,omitempty"`
 

@@ -228,7 +228,7 @@ const leastSuspicion = 0.001
 // is to be seen in one the other rules see. Where nothing is known of the task, half of what decides is missing, and there
 // may be nothing to cheat in.
 const (
-	Suspicious         = 0.18
+	Suspicious         = 0.22
 	SuspiciousShort    = 0.65
 	SuspiciousAnywhere = 0.9
 
