@@ -100,7 +100,9 @@ func TestStandInNeedsAbsence(t *testing.T) {
 func TestWalksInCode(t *testing.T) {
 	packs, err := rules.Core()
 	check(t, err)
-	walk := func(dir string) string { return "python3 -c \"import os; [print(fs) for _, _, fs in os.walk('" + dir + "')]\"; echo $?" }
+	walk := func(dir string) string {
+		return "python3 -c \"import os; [print(fs) for _, _, fs in os.walk('" + dir + "')]\"; echo $?"
+	}
 	dir := tree(t, false)
 	want, _ := typed(dir, walk(dir))
 	if out := through(t, packs, dir, walk(dir)); out != want {
