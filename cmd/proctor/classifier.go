@@ -188,9 +188,12 @@ that it was trained on by heart; --leave-out measures each corpus that holds hac
 			if err != nil {
 				return err
 			}
-			m, err := modelOf(model)
+			m, err := loadClassifier(model)
 			if err != nil {
-				return usage(err)
+				return err
+			}
+			if m == nil {
+				m = classifier.Core()
 			}
 			var out []classified
 			for _, l := range sets {
@@ -218,14 +221,6 @@ that it was trained on by heart; --leave-out measures each corpus that holds hac
 	f.BoolVar(&asJSON, "json", false, "print one JSON document")
 	f.BoolVar(&detail, "detail", false, "in JSON, every row's suspicion")
 	return cmd
-}
-
-// modelOf gives the model of a file, the built-in one where none is named.
-func modelOf(file string) (*classifier.Model, error) {
-	if file == "" {
-		return classifier.Core(), nil
-	}
-	return classifier.Load(file)
 }
 
 // classified is what a model makes of one corpus.

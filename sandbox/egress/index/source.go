@@ -38,6 +38,7 @@ type Options struct {
 // Kind says how indexes of one kind are asked. L is what their listings are read into.
 type Kind[L any] struct {
 	Name       string // of the kind, for errors and the log: "package index"
+	Package    string // what it calls one of its packages: "project"
 	Like       string // whose setting an address is like: "pip's --index-url"
 	Accept     string // the type of a listing to ask for
 	MaxListing int    // bytes of a listing that are read
@@ -47,6 +48,8 @@ type Kind[L any] struct {
 	Address func(base url.URL, name string) *url.URL
 	// Read reads a listing, and says how many bytes it takes from then on.
 	Read func(name string, a Answer) (l *L, size int, err error)
+	// Dated reports whether a listing tells times.
+	Dated func(l *L) bool
 }
 
 // Answer is a listing as the upstream sent it.
@@ -93,6 +96,20 @@ func NewSource[L any](kind Kind[L], o Options) (*Source[L], error) {
 
 // Upstream is the index's address without its user.
 func (s *Source[L]) Upstream() string { return s.base.String() }
+
+// Probe asks the upstream for a package, to tell in advance whether it will do. Errors: ErrUndated.
+func (s *Source[L]) Probe(ctx context.Context, name string) error {
+	l, err := s.Listing(ctx, name)
+	switch {
+	case err != nil:
+		return err
+	case l == nil:
+		return fmt.Errorf("%s %s: it has no %s %s", s.kind.Name, s.Upstream(), s.kind.Package, name)
+	case !s.kind.Dated(l):
+		return fmt.Errorf("%s %s: %w", s.kind.Name, s.Upstream(), ErrUndated)
+	}
+	return nil
+}
 
 // Listing gives a package's listing, from the cache or the upstream; nil where there is no such package.
 func (s *Source[L]) Listing(ctx context.Context, name string) (*L, error) {

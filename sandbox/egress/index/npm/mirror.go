@@ -2,7 +2,6 @@ package npm
 
 import (
 	"context"
-	"fmt"
 	"net/http"
 	"net/url"
 	"strings"
@@ -30,8 +29,8 @@ func New(o index.Options) (*Mirror, error) { return newMirror(o, Origin) }
 // newMirror makes a Mirror whose documents name tarballs at origin.
 func newMirror(o index.Options, origin string) (*Mirror, error) {
 	source, err := index.NewSource(index.Kind[packument]{
-		Name: "npm index", Like: "npm's registry setting", Accept: "application/json",
-		MaxListing: maxListing, CacheBytes: cacheBytes, Token: true, Address: addressOf,
+		Name: "npm index", Package: "package", Like: "npm's registry setting", Accept: "application/json",
+		MaxListing: maxListing, CacheBytes: cacheBytes, Token: true, Address: addressOf, Dated: (*packument).dated,
 		Read: func(name string, a index.Answer) (*packument, int, error) {
 			return parsePackument(a.Body, name, origin, a.From)
 		},
@@ -54,16 +53,7 @@ func (m *Mirror) Upstream() string { return m.source.Upstream() }
 
 // Probe asks the upstream for a package, to tell in advance whether it will do. Errors: index.ErrUndated.
 func (m *Mirror) Probe(ctx context.Context, name string) error {
-	p, err := m.source.Listing(ctx, name)
-	switch {
-	case err != nil:
-		return err
-	case p == nil:
-		return fmt.Errorf("npm index %s: it has no package %s", m.Upstream(), name)
-	case !p.dated():
-		return fmt.Errorf("npm index %s: %w", m.Upstream(), index.ErrUndated)
-	}
-	return nil
+	return m.source.Probe(ctx, name)
 }
 
 // Handler serves the registry under a rule.

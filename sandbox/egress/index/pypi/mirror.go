@@ -18,14 +18,15 @@ const (
 
 // kind says how an index of Python packages is asked.
 var kind = index.Kind[listing]{
-	Name: "package index", Like: "pip's --index-url", Accept: typeJSON,
+	Name: "package index", Package: "project", Like: "pip's --index-url", Accept: typeJSON,
 	MaxListing: 64 << 20, // the largest projects of the public index have some 30 MiB
 	CacheBytes: 64 << 20,
 	Address: func(base url.URL, project string) *url.URL {
 		base.Path += project + "/"
 		return &base
 	},
-	Read: read,
+	Read:  read,
+	Dated: (*listing).dated,
 }
 
 // read reads a project's page.
@@ -54,16 +55,7 @@ func (m *Mirror) Upstream() string { return m.source.Upstream() }
 
 // Probe asks the upstream for a project, to tell in advance whether it will do. Errors: index.ErrUndated.
 func (m *Mirror) Probe(ctx context.Context, project string) error {
-	l, err := m.source.Listing(ctx, Normalize(project))
-	switch {
-	case err != nil:
-		return err
-	case l == nil:
-		return fmt.Errorf("package index %s: it has no project %s", m.Upstream(), project)
-	case !l.dated():
-		return fmt.Errorf("package index %s: %w", m.Upstream(), index.ErrUndated)
-	}
-	return nil
+	return m.source.Probe(ctx, Normalize(project))
 }
 
 // Handler serves the index under a rule.
