@@ -41,3 +41,12 @@ func (s *Server) Asked() []string {
 	defer s.mu.Unlock()
 	return append([]string(nil), s.asked...)
 }
+
+// Get asks a handler for a path, as a client that takes accept, and gives the status and the body.
+func Get(h http.Handler, path, accept string) (int, string) {
+	w := httptest.NewRecorder()
+	r := httptest.NewRequest(http.MethodGet, path, nil)
+	r.Header.Set("Accept", accept)
+	h.ServeHTTP(w, r)
+	return w.Code, w.Body.String()
+}

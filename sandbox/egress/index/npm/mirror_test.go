@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"proctor/sandbox/egress/index"
+	"proctor/sandbox/egress/index/indextest"
 )
 
 var cutoff = time.Date(2023, 5, 1, 0, 0, 0, 0, time.UTC)
@@ -102,14 +103,6 @@ func testMirror(t *testing.T) (*Mirror, *atomic.Int64) {
 	return m, asked
 }
 
-func get(h http.Handler, path, accept string) (int, string) {
-	w := httptest.NewRecorder()
-	r := httptest.NewRequest(http.MethodGet, path, nil)
-	r.Header.Set("Accept", accept)
-	h.ServeHTTP(w, r)
-	return w.Code, w.Body.String()
-}
-
 // shown is a document as an installer reads it.
 type shown struct {
 	Name     string
@@ -128,7 +121,7 @@ const installer = typeShort + "; q=1.0, application/json; q=0.8, */*"
 // ask gives a package's document; false for 404.
 func ask(t *testing.T, h http.Handler, path, accept string) (shown, string, bool) {
 	t.Helper()
-	status, body := get(h, path, accept)
+	status, body := indextest.Get(h, path, accept)
 	if status == http.StatusNotFound {
 		return shown{}, body, false
 	}
@@ -177,7 +170,7 @@ func TestVersions(t *testing.T) {
 			if got := strings.Join(slices.Sorted(maps.Keys(d.Versions)), " "); got != tc.want || strings.Join(tags, " ") != tc.tags {
 				t.Errorf("%s (%s): %q %q, want %q %q", tc.name, accept, got, tags, tc.want, tc.tags)
 			}
-			if _, absent := get(m.Handler(tc.rule), "/absent", accept); tc.want == "" && body != absent {
+			if _, absent := indextest.Get(m.Handler(tc.rule), "/absent", accept); tc.want == "" && body != absent {
 				t.Errorf("%s: %q, and a package that is not there: %q", tc.name, body, absent)
 			}
 		}
@@ -245,7 +238,7 @@ func TestPaths(t *testing.T) {
 		"/..%2fhelper":                               "",
 		"/down/1.0.0/2":                              "",
 	} {
-		status, body := get(h, path, "*/*")
+		status, body := indextest.Get(h, path, "*/*")
 		if want != "" && (status != http.StatusOK || !strings.Contains(body, want)) || want == "" && (status != http.StatusNotFound || body != `{"error":"Not found"}`) {
 			t.Errorf("%s: %d %q, want %q", path, status, body, want)
 		}
@@ -262,7 +255,7 @@ func TestPaths(t *testing.T) {
 func TestUpstreamsThatWillNotDo(t *testing.T) {
 	m, _ := testMirror(t)
 	for _, name := range []string{"down", "broken", "no-document"} {
-		if status, body := get(m.Handler(index.Rule{Before: cutoff}), "/"+name, installer); status != http.StatusBadGateway || strings.Contains(body, "root") {
+		if status, body := indextest.Get(m.Handler(index.Rule{Before: cutoff}), "/"+name, installer); status != http.StatusBadGateway || strings.Contains(body, "root") {
 			t.Errorf("%s: %d %q", name, status, body)
 		}
 	}
@@ -309,11 +302,11 @@ func TestUpstreamUser(t *testing.T) {
 			t.Fatal(err)
 		}
 		h := m.Handler(index.Rule{Before: cutoff})
-		get(h, "/p/-/p-1.0.0.tgz", "")
+		indextest.Get(h, "/p/-/p-1.0.0.tgz", "")
 		if all := []string{"own " + want, "own " + want, "own " + want, "other "}; !slices.Equal(seen, all) {
 			t.Errorf("%q, want %q", seen, all)
 		}
-		if status, _ := get(h, "/loop", ""); status != http.StatusBadGateway || len(seen) > 12 {
+		if status, _ := indextest.Get(h, "/loop", ""); status != http.StatusBadGateway || len(seen) > 12 {
 			t.Errorf("a loop: %d, %d requests", status, len(seen))
 		}
 		s.Close()

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"proctor/sandbox/egress/index"
+	"proctor/sandbox/egress/index/indextest"
 )
 
 var cutoff = time.Date(2023, 5, 1, 0, 0, 0, 0, time.UTC)
@@ -79,18 +80,10 @@ func newMirror(t *testing.T) (*Mirror, *atomic.Int64) {
 	return m, asked
 }
 
-func get(h http.Handler, path, accept string) (int, string) {
-	w := httptest.NewRecorder()
-	r := httptest.NewRequest(http.MethodGet, path, nil)
-	r.Header.Set("Accept", accept)
-	h.ServeHTTP(w, r)
-	return w.Code, w.Body.String()
-}
-
 // names gives the files of a project's page.
 func names(t *testing.T, h http.Handler, project string) []string {
 	t.Helper()
-	status, body := get(h, "/simple/"+project+"/", typeJSON+", text/html;q=0.1")
+	status, body := indextest.Get(h, "/simple/"+project+"/", typeJSON+", text/html;q=0.1")
 	if status == http.StatusNotFound {
 		return nil
 	}
@@ -139,14 +132,14 @@ func sorted(all []string) []string { all = slices.Clone(all); slices.Sort(all); 
 func TestHTMLListing(t *testing.T) {
 	m, asked := newMirror(t)
 	h := m.Handler(index.Rule{Before: cutoff})
-	status, body := get(h, "/simple/helper/", "text/html")
+	status, body := indextest.Get(h, "/simple/helper/", "text/html")
 	want := `<a href="/files/helper/helper-1.0-py3-none-any.whl#sha256=abc" data-requires-python="&gt;=3.8" data-core-metadata="sha256=def">helper-1.0-py3-none-any.whl</a>`
 	if status != http.StatusOK || !strings.Contains(body, want) || strings.Count(body, "<a ") != 1 {
 		t.Errorf("%d %s", status, body)
 	}
 	for range 5 {
-		get(h, "/simple/helper/", typeJSON)
-		get(h, "/simple/absent/", typeJSON)
+		indextest.Get(h, "/simple/helper/", typeJSON)
+		indextest.Get(h, "/simple/absent/", typeJSON)
 	}
 	if n := asked.Load(); n != 2 {
 		t.Errorf("the upstream was asked %d times for two projects", n)
@@ -168,7 +161,7 @@ func TestFiles(t *testing.T) {
 		"/simple/":                                                  "",
 		"/":                                                         "",
 	} {
-		status, body := get(h, path, "*/*")
+		status, body := indextest.Get(h, path, "*/*")
 		if want != "" && (status != http.StatusOK || body != want) || want == "" && status != http.StatusNotFound {
 			t.Errorf("%s: %d %q, want %q", path, status, body, want)
 		}
@@ -183,7 +176,7 @@ func TestFiles(t *testing.T) {
 func TestUpstreamsThatWillNotDo(t *testing.T) {
 	m, _ := newMirror(t)
 	for _, project := range []string{"down", "broken", "version-9", "only-html"} {
-		if status, body := get(m.Handler(index.Rule{Before: cutoff}), "/simple/"+project+"/", typeJSON); status != http.StatusBadGateway {
+		if status, body := indextest.Get(m.Handler(index.Rule{Before: cutoff}), "/simple/"+project+"/", typeJSON); status != http.StatusBadGateway {
 			t.Errorf("%s: %d %q", project, status, body)
 		}
 	}
@@ -221,8 +214,8 @@ func TestUpstreamUser(t *testing.T) {
 		t.Fatal(err)
 	}
 	h := m.Handler(index.Rule{Before: cutoff})
-	get(h, "/files/p/p-1.whl", "")
-	get(h, "/files/p/q-1.whl", "")
+	indextest.Get(h, "/files/p/p-1.whl", "")
+	indextest.Get(h, "/files/p/q-1.whl", "")
 	if want := []string{"own me", "own me", "other "}; !slices.Equal(seen, want) {
 		t.Errorf("%q, want %q", seen, want)
 	}
